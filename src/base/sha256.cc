@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "base/sha256.h"
+
+// The one-shot low-level functions are marked deprecated in OpenSSL 3 in favour of EVP, which
+// would pull the whole provider machinery (2 MB) into the static agent.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
+
+#include "base/hex.h"
+
+namespace alcove {
+
+std::string sha256(std::string_view data) {
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(reinterpret_cast<const unsigned char*>(data.data()), data.size(),
+         reinterpret_cast<unsigned char*>(digest.data()));
+  return digest;
+}
+
+std::string sha256_hex(std::string_view data) { return to_hex(sha256(data)); }
+
+static_assert(sizeof(SHA256_CTX) <= 128);
+
+Sha256::Sha256() { SHA256_Init(reinterpret_cast<SHA256_CTX*>(state_.data())); }
+
+void Sha256::update(std::string_view data) {
+  SHA256_Update(reinterpret_cast<SHA256_CTX*>(state_.data()), data.data(), data.size());
+}
+
+std::string Sha256::finish_hex() {
+  std::string digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256_Final(reinterpret_cast<unsigned char*>(digest.data()),
+               reinterpret_cast<SHA256_CTX*>(state_.data()));
+  return to_hex(digest);
+}
+
+bool equal_constant_time(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned char difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
+  }
+  return difference == 0;
+}
+
+}  // namespace alcove
