@@ -2,8 +2,9 @@
 // Copyright the alcove authors
 #pragma once
 
-#include <tl/expected.hpp>
 #include <utility>
+
+#include <tl/expected.hpp>
 
 #include "base/error.h"
 
@@ -15,9 +16,8 @@ using Result = tl::expected<T, Error>;
 
 // For returning an error from a function that returns Result<T>.
 inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
-inline tl::unexpected<Error> fail(
-    Code code, std::string message,
-    std::source_location where = std::source_location::current()) {
+inline tl::unexpected<Error> fail(Code code, std::string message,
+                                  std::source_location where = std::source_location::current()) {
   return tl::unexpected<Error>(Error(code, std::move(message), where));
 }
 inline tl::unexpected<Error> fail_errno(
@@ -32,21 +32,21 @@ inline tl::unexpected<Error> fail_errno(
 #define ALCOVE_CONCAT(a, b) ALCOVE_CONCAT_INNER(a, b)
 
 // Returns from the enclosing function with the error of `expr`, if it has one.
-#define ALCOVE_TRY(expr)                                                 \
-  do {                                                                   \
-    auto alcove_try_result = (expr);                                     \
-    if (!alcove_try_result) {                                            \
-      return ::alcove::fail(std::move(alcove_try_result).error());       \
-    }                                                                    \
+#define ALCOVE_TRY(expr)                                           \
+  do {                                                             \
+    auto alcove_try_result = (expr);                               \
+    if (!alcove_try_result) {                                      \
+      return ::alcove::fail(std::move(alcove_try_result).error()); \
+    }                                                              \
   } while (false)
 
 // The same in a coroutine.
-#define ALCOVE_CO_TRY(expr)                                              \
-  do {                                                                   \
-    auto alcove_try_result = (expr);                                     \
-    if (!alcove_try_result) {                                            \
-      co_return ::alcove::fail(std::move(alcove_try_result).error());    \
-    }                                                                    \
+#define ALCOVE_CO_TRY(expr)                                           \
+  do {                                                                \
+    auto alcove_try_result = (expr);                                  \
+    if (!alcove_try_result) {                                         \
+      co_return ::alcove::fail(std::move(alcove_try_result).error()); \
+    }                                                                 \
   } while (false)
 
 // Declares `target` (e.g. `auto fd` or `UniqueFd fd`) with the value of `expr`, or returns its

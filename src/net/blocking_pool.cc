@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "net/blocking_pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include <boost/asio/as_tuple.hpp>
+
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace alcove::net {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// An idle thread ends after this time, so that a quiet program has none.
+constexpr std::chrono::seconds kIdleThreadTime{10};
+
+}  // namespace
+
+struct BlockingPool::Impl {
+  Impl(std::string pool_name, size_t threads_limit, size_t queue_limit)
+      : name(std::move(pool_name)), max_threads(threads_limit), max_queued(queue_limit) {}
+
+  const std::string name;
+  const size_t max_threads;
+  const size_t max_queued;
+
+  std::mutex mutex;
+  std::condition_variable work_arrived;
+  std::condition_variable thread_ended;
+  std::deque<std::function<void()>> queue;
+  size_t threads = 0;
+  size_t idle = 0;
+  bool stopping = false;
+
+  void run_jobs();
+};
+
+BlockingPool::BlockingPool(std::string name, size_t max_threads, size_t max_queued)
+    : impl_(std::make_shared<Impl>(std::move(name), max_threads, max_queued)) {}
+
+BlockingPool::~BlockingPool() {
+  std::unique_lock lock(impl_->mutex);
+  impl_->stopping = true;
+  impl_->work_arrived.notify_all();
+  impl_->thread_ended.wait(lock, [this] { return impl_->threads == 0; });
+}
+
+Result<void> BlockingPool::submit(std::function<void()> job) {
+  const std::lock_guard lock(impl_->mutex);
+  // Idle threads each take one job from the queue, so those do not count as waiting.
+  if (impl_->stopping || impl_->queue.size() >= impl_->max_queued + impl_->idle) {
+    return fail(Code::kResourceExhausted, cat("too many ", impl_->name, " jobs are waiting"));
+  }
+  if (impl_->queue.size() >= impl_->idle && impl_->threads < impl_->max_threads) {
+    try {
+      // Detached: the destructor waits for the count of threads, and each keeps the state alive.
+      std::thread([impl = impl_] { impl->run_jobs(); }).detach();
+      ++impl_->threads;
+    } catch (const std::system_error& failure) {
+      if (impl_->threads == 0) {
+        return fail(Code::kResourceExhausted, cat("start a thread: ", failure.what()));
+      }
+    }
+  }
+  impl_->queue.push_back(std::move(job));
+  impl_->work_arrived.notify_one();
+  return {};
+}
+
+void BlockingPool::Impl::run_jobs() {
+  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+  // Signals are for the main thread.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+
+  std::unique_lock lock(mutex);
+  for (;;) {
+    if (queue.empty() && !stopping) {
+      ++idle;
+      work_arrived.wait_for(lock, kIdleThreadTime, [this] { return stopping || !queue.empty(); });
+      --idle;
+    }
+    if (queue.empty()) break;
+    auto job = std::move(queue.front());
+    queue.pop_front();
+    lock.unlock();
+    try {
+      job();
+    } catch (const std::exception& failure) {
+      log_error(cat("a job of ", name, " failed: ", failure.what()));
+    }
+    job = nullptr;
+    lock.lock();
+  }
+  --threads;
+  // Under the lock: the destructor must not destroy the variable before this is done.
+  thread_ended.notify_all();
+}
+
+struct LoopSignal::Wait {
+  Wait(std::shared_ptr<LoopSignal> used, const asio::any_io_executor& executor)
+      : signal(std::move(used)), timer(executor, asio::steady_timer::time_point::max()) {
+    signal->waiting_ = this;
+  }
+  ~Wait() { signal->waiting_ = nullptr; }
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
+
+  std::shared_ptr<LoopSignal> signal;
+  asio::steady_timer timer;
+};
+
+LoopSignal::LoopSignal(const asio::any_io_executor& executor)
+    : mailbox_(LoopMailbox::of(executor)) {}
+
+void LoopSignal::set(const std::shared_ptr<LoopSignal>& signal) {
+  signal->mailbox_->post([signal] {
+    signal->set_ = true;
+    if (signal->waiting_ != nullptr) signal->waiting_->timer.cancel();
+  });
+}
+
+Task<bool> LoopSignal::wait(std::shared_ptr<LoopSignal> signal) {
+  Wait wait(signal, co_await asio::this_coro::executor);
+  if (!signal->set_) (void)co_await wait.timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_return signal->set_;
+}
+
+}  // namespace alcove::net

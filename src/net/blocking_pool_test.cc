@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "net/blocking_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <stdexcept>
+#include <thread>
+
+#include <boost/asio/io_context.hpp>
+
+#include "net/task_group.h"
+#include "net/testing/loop_runner.h"
+#include "net/timer.h"
+
+namespace alcove::net {
+namespace {
+
+using testing::run;
+
+Task<Result<int>> add_on_pool(BlockingPool& pool, std::thread::id loop_thread) {
+  auto function = [loop_thread]() -> Result<int> {
+    return std::this_thread::get_id() == loop_thread ? 0 : 42;
+  };
+  auto value = co_await pool.run(std::move(function));
+  EXPECT_EQ(std::this_thread::get_id(), loop_thread);
+  co_return value;
+}
+
+TEST(BlockingPool, RunsOnAnotherThreadAndResumesOnTheLoop) {
+  boost::asio::io_context loop(1);
+  BlockingPool pool("pool", 2, 10);
+  EXPECT_EQ(run(loop, add_on_pool(pool, std::this_thread::get_id())).value(), 42);
+}
+
+Task<Result<int>> fail_on_pool(BlockingPool& pool) {
+  auto function = []() -> Result<int> { throw std::runtime_error("broken"); };
+  co_return co_await pool.run(std::move(function));
+}
+
+TEST(BlockingPool, AnExceptionBecomesAnError) {
+  boost::asio::io_context loop(1);
+  BlockingPool pool("pool", 2, 10);
+  const auto value = run(loop, fail_on_pool(pool));
+  ASSERT_FALSE(value);
+  EXPECT_EQ(value.error().code(), Code::kInternal);
+  EXPECT_EQ(value.error().message(), "broken");
+}
+
+TEST(BlockingPool, RefusesWhenTheQueueIsFull) {
+  std::promise<void> go;
+  auto gate = go.get_future().share();
+  BlockingPool pool("pool", 1, 1);
+  std::promise<void> started;
+  ASSERT_TRUE(pool.submit([&started, gate] {
+    started.set_value();
+    gate.wait();
+  }));
+  started.get_future().wait();
+  ASSERT_TRUE(pool.submit([gate] { gate.wait(); }));
+  const auto refused = pool.submit([] {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::kResourceExhausted);
+  go.set_value();
+}
+
+TEST(BlockingPool, DestructorRunsWhatIsQueued) {
+  std::atomic<int> ran = 0;
+  {
+    BlockingPool pool("pool", 2, 100);
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(pool.submit([&ran] { ++ran; }));
+  }
+  EXPECT_EQ(ran, 50);
+}
+
+Task<void> wait_on_pool(BlockingPool& pool, std::shared_future<void> gate, Code& outcome) {
+  auto function = [gate]() -> Result<void> {
+    gate.wait();
+    return {};
+  };
+  const auto result = co_await pool.run(std::move(function));
+  outcome = result ? Code::kUnknown : result.error().code();
+}
+
+Task<void> stop_group(TaskGroup& group) {
+  co_await yield();
+  co_await yield();
+  co_await group.stop();
+}
+
+TEST(BlockingPool, ACanceledTaskDoesNotWaitForItsJob) {
+  std::promise<void> go;
+  auto gate = go.get_future().share();
+  BlockingPool pool("pool", 1, 1);
+  boost::asio::io_context loop(1);
+  TaskGroup group(loop.get_executor());
+  Code outcome = Code::kUnknown;
+  group.spawn(wait_on_pool(pool, gate, outcome));
+  run(loop, stop_group(group));
+  EXPECT_EQ(outcome, Code::kCanceled);
+  go.set_value();
+}
+
+TEST(BlockingPool, AJobMayEndAfterItsLoopIsDestroyed) {
+  std::promise<void> go;
+  auto gate = go.get_future().share();
+  BlockingPool pool("pool", 1, 1);
+  Code outcome = Code::kUnknown;
+  {
+    boost::asio::io_context loop(1);
+    TaskGroup group(loop.get_executor());
+    group.spawn(wait_on_pool(pool, gate, outcome));
+    loop.poll();
+  }
+  go.set_value();
+}
+
+}  // namespace
+}  // namespace alcove::net
