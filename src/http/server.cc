@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "http/server.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <list>
+#include <utility>
+
+#include "base/log.h"
+#include "http/server_connection.h"
+#include "net/event_loops.h"
+#include "net/fd_wait.h"
+#include "net/tcp_stream.h"
+#include "net/timer.h"
+
+namespace alcove::http {
+namespace {
+
+// Connections taken in one turn of the loop.
+constexpr int kAcceptBatch = 64;
+// How long accepting pauses when descriptors or memory are used up.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+void detect_dead_peer(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
+}  // namespace
+
+struct Server::Impl : std::enable_shared_from_this<Impl> {
+  Impl(boost::asio::io_context& used_loop, Handler used_handler, ServerOptions used_options)
+      : loop(used_loop),
+        handler(std::make_shared<const Handler>(std::move(used_handler))),
+        options(used_options) {}
+
+  void serve_connection(std::unique_ptr<net::Stream> stream);
+  static Task<void> run_connection(std::shared_ptr<Impl> self,
+                                   std::list<std::shared_ptr<ServerConnection>>::iterator place);
+  static Task<void> accept_loop(std::shared_ptr<Impl> self, std::shared_ptr<net::FdWait> listener);
+  enum class Accepted { kAll, kMore, kExhausted };
+  // Takes what waits at the listener, up to a batch.
+  Accepted accept_some(int listener);
+
+  boost::asio::io_context& loop;
+  std::shared_ptr<const Handler> handler;
+  const ServerOptions options;
+  std::list<std::shared_ptr<ServerConnection>> connections;
+  std::vector<std::shared_ptr<net::FdWait>> listeners;
+  bool stopped = false;
+  // Descriptors ran out, which was logged; until the next connection is taken.
+  bool exhausted = false;
+};
+
+void Server::Impl::serve_connection(std::unique_ptr<net::Stream> stream) {
+  if (stopped || connections.size() >= options.max_connections) {
+    stream->close();
+    return;
+  }
+  const auto place = connections.insert(
+      connections.end(),
+      std::make_shared<ServerConnection>(loop.get_executor(), std::move(stream), handler, options));
+  net::spawn(loop, run_connection(shared_from_this(), place));
+}
+
+Task<void> Server::Impl::run_connection(
+    std::shared_ptr<Impl> self, std::list<std::shared_ptr<ServerConnection>>::iterator place) {
+  const auto connection = *place;
+  try {
+    co_await connection->run();
+  } catch (const std::exception& error) {
+    log_error(error.what());
+  }
+  self->connections.erase(place);
+}
+
+Server::Impl::Accepted Server::Impl::accept_some(int listener) {
+  for (int i = 0; i < kAcceptBatch; ++i) {
+    UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd.valid()) {
+      exhausted = false;
+      detect_dead_peer(fd.get());
+      serve_connection(std::make_unique<net::TcpStream>(loop.get_executor(), std::move(fd)));
+      continue;
+    }
+    if (errno == EAGAIN) return Accepted::kAll;
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      return Accepted::kExhausted;
+    }
+    // Others are failures of the one connection (accept(2)), gone before it was taken.
+  }
+  return Accepted::kMore;
+}
+
+Task<void> Server::Impl::accept_loop(std::shared_ptr<Impl> self,
+                                     std::shared_ptr<net::FdWait> listener) {
+  while (!self->stopped) {
+    if (!co_await listener->wait(net::FdWait::Direction::kRead)) break;
+    switch (self->accept_some(listener->fd())) {
+      case Accepted::kAll:
+        break;
+      case Accepted::kMore:
+        co_await net::yield();
+        break;
+      case Accepted::kExhausted:
+        if (!self->exhausted) log_warn("accepting pauses: no file descriptors or memory left");
+        self->exhausted = true;
+        co_await net::sleep_for(kAcceptPause);
+        break;
+    }
+  }
+}
+
+Server::Server(boost::asio::io_context& loop, Handler handler, ServerOptions options)
+    : impl_(std::make_shared<Impl>(loop, std::move(handler), options)) {}
+
+Server::~Server() {
+  stop();
+  // Copied: closing ends connections, which leave the list.
+  const auto connections = impl_->connections;
+  for (const auto& connection : connections) connection->close();
+}
+
+Result<void> Server::serve(UniqueFd listener) {
+  int listening = 0;
+  socklen_t size = sizeof listening;
+  if (::getsockopt(listener.get(), SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0) {
+    return fail_errno(errno, "serve");
+  }
+  if (listening == 0) return fail(Code::kInvalidArgument, "serve: not a listening socket");
+  auto wait = std::make_shared<net::FdWait>(impl_->loop.get_executor(), std::move(listener));
+  impl_->listeners.push_back(wait);
+  net::spawn(impl_->loop, Impl::accept_loop(impl_, wait));
+  return {};
+}
+
+void Server::serve_connection(std::unique_ptr<net::Stream> stream) {
+  impl_->serve_connection(std::move(stream));
+}
+
+void Server::stop() {
+  impl_->stopped = true;
+  for (const auto& listener : impl_->listeners) listener->close();
+  impl_->listeners.clear();
+  const auto connections = impl_->connections;
+  for (const auto& connection : connections) connection->close_when_idle();
+}
+
+size_t Server::connection_count() const { return impl_->connections.size(); }
+
+}  // namespace alcove::http

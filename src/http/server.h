@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "http/exchange.h"
+#include "net/task.h"
+
+namespace alcove::http {
+
+using Handler = std::function<Task<void>(Exchange&)>;
+
+struct ServerOptions {
+  // Longest request line plus header fields.
+  size_t header_limit = 64 * 1024;
+  // From the first byte of a head to its last: slow-loris clients are dropped.
+  std::chrono::seconds header_timeout{10};
+  // Between requests. Clients keep idle connections for 300 s.
+  std::chrono::seconds idle_timeout{640};
+  // How long one read of a request body may take; 0 = for ever.
+  std::chrono::seconds body_read_timeout{0};
+  // Connections beyond this are closed at accept.
+  size_t max_connections = 15000;
+  // How long the client may take no byte of an answer; 0 = for ever.
+  std::chrono::seconds write_timeout{0};
+  // What a handler left unread of a request body is read up to this length to keep the connection;
+  // beyond it the connection is closed.
+  uint64_t drain_limit = 256 * 1024;
+};
+
+// HTTP/1.1 on the connections of one event loop. The handler runs on that loop; exceptions that
+// reach it are answered with 500 and logged.
+class Server {
+ public:
+  Server(boost::asio::io_context& loop, Handler handler, ServerOptions options = {});
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Accepts from a listening socket (several loops may each have their own by SO_REUSEPORT).
+  Result<void> serve(UniqueFd listener);
+  // Serves one connection that is already there (tests, fd passing).
+  void serve_connection(std::unique_ptr<net::Stream> stream);
+  // Stops accepting, closes idle connections and waits for nothing.
+  void stop();
+  size_t connection_count() const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace alcove::http
