@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include <mutex>
+#include <utility>
+
+#include "store/migrations.h"
+#include "store/row_codec.h"
+#include "store/sqlite.h"
+#include "store/store.h"
+
+namespace alcove::store {
+namespace {
+
+Result<Template> read_template(const Statement& row) {
+  Template record;
+  record.id = TemplateId(row.text(0));
+  record.name = row.text(1);
+  ALCOVE_TRY_ASSIGN(record.aliases, list_from_column(row.text(2)));
+  record.build = BuildId(row.text(3));
+  record.build_hash = row.text(4);
+  record.build_json = row.text(5);
+  record.team = TeamId(row.text(6));
+  record.created_at = time_from_column(row.number(7));
+  record.updated_at = time_from_column(row.number(8));
+  return record;
+}
+
+Result<Sandbox> read_sandbox(const Statement& row) {
+  Sandbox record;
+  record.id = SandboxId(row.text(0));
+  record.team = TeamId(row.text(1));
+  record.template_id = TemplateId(row.text(2));
+  record.template_alias = row.text(3);
+  record.build = BuildId(row.text(4));
+  record.build_hash = row.text(5);
+  record.started_at = time_from_column(row.number(6));
+  record.end_at = time_from_column(row.number(7));
+  record.vcpu_count = static_cast<uint32_t>(row.number(8));
+  record.memory_bytes = static_cast<uint64_t>(row.number(9));
+  record.disk_bytes = static_cast<uint64_t>(row.number(10));
+  ALCOVE_TRY_ASSIGN(record.metadata, map_from_column(row.text(11)));
+  record.secure = row.number(12) != 0;
+  record.envd_token = row.text(13);
+  record.traffic_token = row.text(14);
+  if (const auto allowed = row.optional_number(15)) record.allow_internet_access = *allowed != 0;
+  record.network_json = row.text(16);
+  record.mcp_json = row.text(17);
+  record.driver = row.text(18);
+  record.machine_record = row.text(19);
+  record.agent_hash = row.text(20);
+  return record;
+}
+
+// One connection behind a lock: SQLite has one writer anyway, and the calls are short.
+class SqliteStore final : public Store {
+ public:
+  explicit SqliteStore(Database database) : database_(std::move(database)) {}
+
+  Result<void> put_team(const Team& team) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(Statement statement,
+                      database_.prepare("INSERT INTO teams (id, name, created_at) "
+                                        "VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET "
+                                        "name = excluded.name"));
+    return statement.bind(1, team.id.str())
+        .bind(2, team.name)
+        .bind(3, to_column(team.created_at))
+        .run();
+  }
+
+  Result<std::optional<Team>> find_team_by_name(std::string_view name) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(Statement row,
+                      database_.prepare("SELECT id, name, created_at FROM teams WHERE name = ?1"));
+    ALCOVE_TRY_ASSIGN(const bool found, row.bind(1, name).step());
+    if (!found) return std::nullopt;
+    return read_team(row);
+  }
+
+  Result<std::vector<Team>> list_teams() override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(
+        Statement row,
+        database_.prepare("SELECT id, name, created_at FROM teams ORDER BY created_at, id"));
+    std::vector<Team> teams;
+    for (;;) {
+      ALCOVE_TRY_ASSIGN(const bool more, row.step());
+      if (!more) return teams;
+      teams.push_back(read_team(row));
+    }
+  }
+
+  Result<void> put_key(const ApiKey& key) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(
+        Statement statement,
+        database_.prepare("INSERT INTO api_keys (id, team_id, name, sha256, mask_prefix, "
+                          "mask_suffix, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) "
+                          "ON CONFLICT (id) DO UPDATE SET team_id = excluded.team_id, "
+                          "name = excluded.name, sha256 = excluded.sha256, "
+                          "mask_prefix = excluded.mask_prefix, "
+                          "mask_suffix = excluded.mask_suffix"));
+    return statement.bind(1, key.id.str())
+        .bind(2, key.team.str())
+        .bind(3, key.name)
+        .bind(4, key.sha256_hex)
+        .bind(5, key.mask_prefix)
+        .bind(6, key.mask_suffix)
+        .bind(7, to_column(key.created_at))
+        .run();
+  }
+
+  Result<std::vector<ApiKey>> list_keys() override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(Statement row,
+                      database_.prepare("SELECT id, team_id, name, sha256, mask_prefix, "
+                                        "mask_suffix, created_at FROM api_keys "
+                                        "ORDER BY created_at, id"));
+    std::vector<ApiKey> keys;
+    for (;;) {
+      ALCOVE_TRY_ASSIGN(const bool more, row.step());
+      if (!more) return keys;
+      keys.push_back(ApiKey{.id = KeyId(row.text(0)),
+                            .team = TeamId(row.text(1)),
+                            .name = row.text(2),
+                            .sha256_hex = row.text(3),
+                            .mask_prefix = row.text(4),
+                            .mask_suffix = row.text(5),
+                            .created_at = time_from_column(row.number(6))});
+    }
+  }
+
+  Result<void> remove_key(const KeyId& id) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(Statement statement, database_.prepare("DELETE FROM api_keys WHERE id = ?1"));
+    return statement.bind(1, id.str()).run();
+  }
+
+  Result<void> put_template(const Template& record) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(
+        Statement statement,
+        database_.prepare("INSERT INTO templates (id, name, aliases, build_id, build_hash, "
+                          "build_json, team_id, created_at, updated_at) "
+                          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+                          "ON CONFLICT (id) DO UPDATE SET name = excluded.name, "
+                          "aliases = excluded.aliases, build_id = excluded.build_id, "
+                          "build_hash = excluded.build_hash, build_json = excluded.build_json, "
+                          "team_id = excluded.team_id, updated_at = excluded.updated_at"));
+    const std::string aliases = to_column(record.aliases);
+    return statement.bind(1, record.id.str())
+        .bind(2, record.name)
+        .bind(3, aliases)
+        .bind(4, record.build.str())
+        .bind(5, record.build_hash)
+        .bind(6, record.build_json)
+        .bind(7, record.team.str())
+        .bind(8, to_column(record.created_at == WallTime{} ? record.updated_at : record.created_at))
+        .bind(9, to_column(record.updated_at))
+        .run();
+  }
+
+  Result<std::vector<Template>> list_templates() override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(Statement row,
+                      database_.prepare("SELECT id, name, aliases, build_id, build_hash, "
+                                        "build_json, team_id, created_at, updated_at "
+                                        "FROM templates ORDER BY created_at, id"));
+    std::vector<Template> templates;
+    for (;;) {
+      ALCOVE_TRY_ASSIGN(const bool more, row.step());
+      if (!more) return templates;
+      ALCOVE_TRY_ASSIGN(Template record, read_template(row));
+      templates.push_back(std::move(record));
+    }
+  }
+
+  Result<void> put_sandbox(const Sandbox& record) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(
+        Statement statement,
+        database_.prepare("INSERT OR REPLACE INTO sandboxes (id, team_id, template_id, "
+                          "template_alias, build_id, build_hash, started_at, end_at, vcpu_count, "
+                          "memory_bytes, disk_bytes, metadata, secure, envd_token, traffic_token, "
+                          "allow_internet_access, network_json, mcp_json, driver, "
+                          "machine_record, agent_hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, "
+                          "?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)"));
+    const std::string metadata = to_column(record.metadata);
+    return statement.bind(1, record.id.str())
+        .bind(2, record.team.str())
+        .bind(3, record.template_id.str())
+        .bind(4, record.template_alias)
+        .bind(5, record.build.str())
+        .bind(6, record.build_hash)
+        .bind(7, to_column(record.started_at))
+        .bind(8, to_column(record.end_at))
+        .bind(9, int64_t{record.vcpu_count})
+        .bind(10, static_cast<int64_t>(record.memory_bytes))
+        .bind(11, static_cast<int64_t>(record.disk_bytes))
+        .bind(12, metadata)
+        .bind(13, int64_t{record.secure})
+        .bind(14, record.envd_token)
+        .bind(15, record.traffic_token)
+        .bind(16, record.allow_internet_access
+                      ? std::optional<int64_t>(*record.allow_internet_access)
+                      : std::nullopt)
+        .bind(17, record.network_json)
+        .bind(18, record.mcp_json)
+        .bind(19, record.driver)
+        .bind(20, record.machine_record)
+        .bind(21, record.agent_hash)
+        .run();
+  }
+
+  Result<void> set_sandbox_end(const SandboxId& id, WallTime end_at) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(Statement statement,
+                      database_.prepare("UPDATE sandboxes SET end_at = ?2 WHERE id = ?1"));
+    ALCOVE_TRY(statement.bind(1, id.str()).bind(2, to_column(end_at)).run());
+    if (database_.changes() == 0) {
+      return fail(Code::kNotFound, "sandbox " + id.str() + " is not in the store");
+    }
+    return {};
+  }
+
+  Result<void> remove_sandbox(const SandboxId& id) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(Statement statement,
+                      database_.prepare("DELETE FROM sandboxes WHERE id = ?1"));
+    return statement.bind(1, id.str()).run();
+  }
+
+  Result<std::vector<Sandbox>> list_sandboxes() override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(
+        Statement row,
+        database_.prepare("SELECT id, team_id, template_id, template_alias, build_id, build_hash, "
+                          "started_at, end_at, vcpu_count, memory_bytes, disk_bytes, metadata, "
+                          "secure, envd_token, traffic_token, allow_internet_access, "
+                          "network_json, mcp_json, driver, machine_record, agent_hash "
+                          "FROM sandboxes ORDER BY started_at, id"));
+    std::vector<Sandbox> sandboxes;
+    for (;;) {
+      ALCOVE_TRY_ASSIGN(const bool more, row.step());
+      if (!more) return sandboxes;
+      ALCOVE_TRY_ASSIGN(Sandbox record, read_sandbox(row));
+      sandboxes.push_back(std::move(record));
+    }
+  }
+
+  Result<void> put_setting(std::string_view name, std::string_view value) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(
+        Statement statement,
+        database_.prepare("INSERT OR REPLACE INTO settings (name, value) VALUES (?1, ?2)"));
+    return statement.bind(1, name).bind(2, value).run();
+  }
+
+  Result<std::optional<std::string>> find_setting(std::string_view name) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(Statement row,
+                      database_.prepare("SELECT value FROM settings WHERE name = ?1"));
+    ALCOVE_TRY_ASSIGN(const bool found, row.bind(1, name).step());
+    if (!found) return std::nullopt;
+    return row.text(0);
+  }
+
+ private:
+  static Team read_team(const Statement& row) {
+    return Team{.id = TeamId(row.text(0)),
+                .name = row.text(1),
+                .created_at = time_from_column(row.number(2))};
+  }
+
+  std::mutex mutex_;
+  Database database_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& path) {
+  ALCOVE_TRY_ASSIGN(Database database, Database::open(path));
+  // Before the log is switched: a file that is refused is not touched.
+  ALCOVE_TRY(migrate(database, migrations(), path));
+  ALCOVE_TRY(database.use_durable_wal());
+  return std::make_unique<SqliteStore>(std::move(database));
+}
+
+}  // namespace alcove::store
