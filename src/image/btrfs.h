@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace alcove::image::btrfs {
+
+// The calls of btrfs that the pool needs. `fd` is a directory on the file system.
+
+// Simple quotas (kernel >= 6.7), else ordinary ones. Success if they are on already.
+Result<void> enable_quotas(int fd);
+Result<void> create_subvolume(int parent_fd, const std::string& name);
+Result<void> delete_subvolume(int parent_fd, const std::string& name);
+// Limits what the subvolume that holds `fd` may refer to, data and metadata together.
+Result<void> set_limit(int fd, uint64_t bytes);
+// What is counted against the limit. Lags behind writes until the next sync.
+Result<uint64_t> used_bytes(int fd);
+
+}  // namespace alcove::image::btrfs
