@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "jail/launcher_client.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include "base/strings.h"
+#include "sys/message.h"
+#include "sys/process.h"
+
+extern char** environ;
+
+namespace alcove::jail {
+namespace {
+
+// Its own session: Ctrl-C in the server's terminal is not for the launcher and the sandboxes.
+Result<pid_t> spawn(const std::string& program, const std::vector<std::string>& arguments,
+                    int socket) {
+  constexpr int kDriverSocket = 3;
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_adddup2(&actions, socket, kDriverSocket);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  sigset_t all;
+  sigset_t none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+  std::vector<char*> argv = {const_cast<char*>(program.c_str())};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  pid_t pid = -1;
+  const int error =
+      ::posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) return fail_errno(error, cat("start ", program));
+  return pid;
+}
+
+// A request that the launcher took with it when it died is asked again: nobody works on it, or its
+// answer's socket would be open.
+template <typename Attempt>
+auto retry_if_unavailable(Attempt attempt) {
+  auto result = attempt();
+  for (int i = 0; i < 2 && !result && result.error().code() == Code::kUnavailable; ++i) {
+    result = attempt();
+  }
+  return result;
+}
+
+bool is_dead_peer(const Error& error) {
+  return error.error_number() == EPIPE || error.error_number() == ECONNRESET ||
+         error.error_number() == EBADF;
+}
+
+}  // namespace
+
+LauncherClient::LauncherClient(std::string program, std::vector<std::string> dirs,
+                               std::chrono::milliseconds timeout)
+    : program_(std::move(program)), dirs_(std::move(dirs)), timeout_(timeout) {}
+
+LauncherClient::~LauncherClient() {
+  const std::lock_guard guard(mutex_);
+  stop_locked();
+}
+
+void LauncherClient::stop_locked() {
+  socket_.reset();
+  if (pid_ < 0) return;
+  // It ends by itself when its socket closes; the signal is for one that hangs.
+  const auto pidfd = sys::open_pidfd(pid_);
+  if (pidfd && !sys::wait_by_pidfd(pidfd->get(), deadline())) sys::kill_by_pidfd(pidfd->get());
+  ::waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+Result<void> LauncherClient::start() {
+  const std::lock_guard guard(mutex_);
+  return start_locked();
+}
+
+Result<void> LauncherClient::start_locked() {
+  stop_locked();
+  ALCOVE_TRY_ASSIGN(auto pair, sys::make_message_pair());
+  ALCOVE_TRY_ASSIGN(pid_, spawn(program_, dirs_, pair.second.get()));
+  pair.second.reset();
+  auto message = sys::receive_message(pair.first.get(), deadline());
+  if (!message) {
+    stop_locked();
+    return fail(std::move(message).error().context(cat("start ", program_)));
+  }
+  ALCOVE_TRY_ASSIGN(const Answer answer, decode_answer(message->bytes));
+  if (const auto* failure = std::get_if<StepFailed>(&answer)) {
+    stop_locked();
+    return fail(to_error(*failure));
+  }
+  socket_ = std::move(pair.first);
+  return {};
+}
+
+pid_t LauncherClient::pid() const {
+  const std::lock_guard guard(mutex_);
+  return pid_;
+}
+
+Result<UniqueFd> LauncherClient::send(const Request& request, const std::vector<int>& fds) {
+  ALCOVE_TRY_ASSIGN(auto pair, sys::make_message_pair());
+  std::vector<int> all = {pair.second.get()};
+  all.insert(all.end(), fds.begin(), fds.end());
+  const std::string bytes = encode(request);
+  const std::lock_guard guard(mutex_);
+  auto sent = sys::send_message(socket_.get(), bytes, all);
+  if (!sent && is_dead_peer(sent.error())) {
+    ALCOVE_TRY(start_locked());
+    sent = sys::send_message(socket_.get(), bytes, all);
+  }
+  if (!sent) return fail(std::move(sent).error().context("ask the launcher"));
+  return std::move(pair.first);
+}
+
+Result<std::vector<UniqueFd>> LauncherClient::call(const Request& request,
+                                                   const std::vector<int>& fds) {
+  return retry_if_unavailable([&]() -> Result<std::vector<UniqueFd>> {
+    ALCOVE_TRY_ASSIGN(const UniqueFd answers, send(request, fds));
+    ALCOVE_TRY_ASSIGN(auto message, sys::receive_message(answers.get(), deadline()));
+    ALCOVE_TRY_ASSIGN(const Answer answer, decode_answer(message.bytes));
+    if (const auto* failure = std::get_if<StepFailed>(&answer)) return fail(to_error(*failure));
+    return std::move(message.fds);
+  });
+}
+
+Result<UniqueFd> LauncherClient::make_template_namespace(uint32_t block) {
+  ALCOVE_TRY_ASSIGN(auto fds, call(TemplateNamespaceRequest{block}, {}));
+  if (fds.size() != 1) return fail(Code::kInternal, "launcher sent no namespace");
+  return std::move(fds[0]);
+}
+
+Result<std::vector<network::NamespacePair>> LauncherClient::make_pairs(
+    int template_ns, const std::vector<network::IdRange>& ranges) {
+  std::vector<network::NamespacePair> pairs;
+  for (size_t done = 0; done < ranges.size();) {
+    const size_t count = std::min(ranges.size() - done, kMaxPairsPerRequest);
+    PairsRequest request;
+    for (size_t i = 0; i < count; ++i) request.ranges.push_back(ranges[done + i]);
+    ALCOVE_TRY_ASSIGN(auto fds, call(request, {template_ns}));
+    if (fds.size() != 2 * count) return fail(Code::kInternal, "launcher sent too few namespaces");
+    for (size_t i = 0; i < count; ++i) {
+      pairs.push_back({ranges[done + i], std::move(fds[2 * i]), std::move(fds[2 * i + 1])});
+    }
+    done += count;
+  }
+  return pairs;
+}
+
+Result<LauncherClient::Started> LauncherClient::boot(const BootRequest& request,
+                                                     const std::vector<int>& fds) {
+  return retry_if_unavailable([&] { return try_boot(request, fds); });
+}
+
+Result<LauncherClient::Started> LauncherClient::try_boot(const BootRequest& request,
+                                                         const std::vector<int>& fds) {
+  ALCOVE_TRY_ASSIGN(const UniqueFd answers, send(request, fds));
+  const auto until = deadline();
+  Started started;
+  std::optional<Error> error;
+  // Both processes that build the sandbox hold the other end; it closes when the agent runs.
+  for (;;) {
+    auto message = sys::receive_message(answers.get(), until);
+    if (!message) {
+      if (message.error().code() != Code::kUnavailable) error = std::move(message).error();
+      break;
+    }
+    const auto answer = decode_answer(message->bytes);
+    if (!answer) {
+      error = answer.error();
+      break;
+    }
+    if (const auto* failure = std::get_if<StepFailed>(&*answer)) error = to_error(*failure);
+    if (const auto* process = std::get_if<ProcessStarted>(&*answer)) {
+      started.pid = process->pid;
+      if (!message->fds.empty()) started.pidfd = std::move(message->fds[0]);
+    }
+  }
+  if (!error && !started.pidfd.valid()) {
+    error = Error(Code::kUnavailable, "the launcher died");
+  }
+  if (!error) return started;
+  if (started.pidfd.valid()) {
+    sys::kill_by_pidfd(started.pidfd.get());
+    (void)sys::wait_by_pidfd(started.pidfd.get(), deadline());
+  }
+  return fail(std::move(*error));
+}
+
+}  // namespace alcove::jail

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "jail/namespace_factory.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "base/strings.h"
+#include "sys/file_io.h"
+#include "sys/netns.h"
+#include "sys/process.h"
+
+namespace alcove::jail {
+namespace {
+
+// A process that does nothing but keep new namespaces alive until they are held by descriptors.
+class Holder {
+ public:
+  // `prepare` runs in the new process; it returns 0 or an errno.
+  static Result<Holder> start(uint64_t flags, int (*prepare)()) {
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
+    const UniqueFd read_end(fds[0]);
+    UniqueFd write_end(fds[1]);
+    const pid_t pid = sys::clone_process({.flags = flags});
+    if (pid < 0) return fail_errno(errno, "clone namespaces");
+    if (pid == 0) {
+      const int error = prepare();
+      (void)!::write(write_end.get(), &error, sizeof error);
+      for (;;) ::pause();
+    }
+    Holder holder(pid);
+    write_end.reset();
+    int error = 0;
+    if (::read(read_end.get(), &error, sizeof error) != sizeof error) error = EIO;
+    if (error != 0) return fail_errno(error, "prepare namespaces");
+    return holder;
+  }
+  Holder(Holder&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+  Holder& operator=(Holder&&) = delete;
+  ~Holder() {
+    if (pid_ < 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  Result<void> write_maps(uint32_t outside, uint32_t count) const {
+    const std::string map = cat("0 ", outside, " ", count);
+    ALCOVE_TRY(sys::write_file(cat("/proc/", pid_, "/uid_map"), map));
+    return sys::write_file(cat("/proc/", pid_, "/gid_map"), map);
+  }
+  Result<UniqueFd> open(const char* name) const {
+    return sys::open_file(cat("/proc/", pid_, "/ns/", name), O_RDONLY);
+  }
+
+ private:
+  explicit Holder(pid_t pid) : pid_(pid) {}
+  pid_t pid_;
+};
+
+}  // namespace
+
+Result<UniqueFd> make_template_namespace(uint32_t block) {
+  ALCOVE_TRY_ASSIGN(const Holder holder, Holder::start(CLONE_NEWUSER, [] { return 0; }));
+  ALCOVE_TRY(holder.write_maps(block * network::kIdsPerBlock, network::kIdsPerBlock));
+  return holder.open("user");
+}
+
+Result<void> enter_template_namespace(int template_ns) {
+  if (::setns(template_ns, CLONE_NEWUSER) != 0) return fail_errno(errno, "enter user namespace");
+  if (::setgroups(0, nullptr) != 0) return fail_errno(errno, "setgroups");
+  if (::setresgid(0, 0, 0) != 0) return fail_errno(errno, "setresgid");
+  if (::setresuid(0, 0, 0) != 0) return fail_errno(errno, "setresuid");
+  // A change of ids hands /proc/<pid> to the host's root, and the maps could not be opened.
+  if (::prctl(PR_SET_DUMPABLE, 1) != 0) return fail_errno(errno, "set dumpable");
+  return {};
+}
+
+Result<NewPair> make_pair(uint32_t range_index) {
+  ALCOVE_TRY_ASSIGN(const Holder holder, Holder::start(CLONE_NEWUSER | CLONE_NEWNET,
+                                                       [] { return sys::bring_loopback_up(); }));
+  ALCOVE_TRY(holder.write_maps(range_index * network::kIdsPerRange, network::kIdsPerRange));
+  NewPair pair;
+  ALCOVE_TRY_ASSIGN(pair.user_ns, holder.open("user"));
+  ALCOVE_TRY_ASSIGN(pair.net_ns, holder.open("net"));
+  return pair;
+}
+
+}  // namespace alcove::jail

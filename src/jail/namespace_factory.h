@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "network/id_range.h"
+
+namespace alcove::jail {
+
+// The launcher's side of network::NamespaceMaker; needs a single-threaded process and the host's
+// /proc.
+
+// A user namespace that maps the whole block.
+Result<UniqueFd> make_template_namespace(uint32_t block);
+
+// Moves this process into the template's namespace for good, as its root: only from there can the
+// maps of its children be written.
+Result<void> enter_template_namespace(int template_ns);
+
+// User namespace and network namespace of a new pair, to be called after
+// enter_template_namespace().
+struct NewPair {
+  UniqueFd user_ns;
+  UniqueFd net_ns;
+};
+Result<NewPair> make_pair(uint32_t range_index);
+
+}  // namespace alcove::jail
