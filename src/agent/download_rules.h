@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "http/headers.h"
+
+namespace alcove::agent {
+
+// What the headers of GET /files ask for (protocol/envd.md 3.3), as pure functions.
+
+enum class Encoding { kIdentity, kGzip, kNotAcceptable };
+
+// gzip only for a client that asks for nothing else: one that merely lists it gets the bytes as
+// they are, which costs no CPU. Ranges and conditions are about the plain bytes.
+Encoding choose_encoding(const http::Headers& headers);
+
+struct ByteRange {
+  uint64_t offset = 0;
+  uint64_t count = 0;
+};
+struct Selection {
+  enum class Kind { kWhole, kPart, kUnsatisfiable };
+  Kind kind = Kind::kWhole;
+  ByteRange range;
+};
+// One range; several in one request get the whole file, as HTTP allows.
+Selection select_range(const http::Headers& headers, uint64_t size, int64_t modified);
+
+// 304 or 412, if the conditions of the request say so; 0 to go on. There are no ETags.
+int conditional_status(const http::Headers& headers, int64_t modified);
+
+// By the name's extension; nothing for unknown ones.
+std::optional<std::string_view> type_by_extension(std::string_view file_name);
+// "text/plain; charset=utf-8" or "application/octet-stream", by the first bytes.
+std::string_view sniff_type(std::string_view beginning);
+
+}  // namespace alcove::agent

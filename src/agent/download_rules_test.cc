@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "agent/download_rules.h"
+
+#include <gtest/gtest.h>
+
+#include "agent/http_date.h"
+
+namespace alcove::agent {
+namespace {
+
+Encoding encoding_for(std::string accept) {
+  return choose_encoding({{"Accept-Encoding", std::move(accept)}});
+}
+
+TEST(ChooseEncoding, GzipOnlyForThoseWhoWantNothingElse) {
+  EXPECT_EQ(choose_encoding({}), Encoding::kIdentity);
+  EXPECT_EQ(encoding_for("gzip"), Encoding::kGzip);
+  EXPECT_EQ(encoding_for("GZIP;q=0.5"), Encoding::kGzip);
+  EXPECT_EQ(encoding_for("gzip, deflate"), Encoding::kIdentity);
+  EXPECT_EQ(encoding_for("gzip;q=0"), Encoding::kIdentity);
+  EXPECT_EQ(encoding_for("br"), Encoding::kIdentity);
+  EXPECT_EQ(encoding_for("*"), Encoding::kIdentity);
+}
+
+TEST(ChooseEncoding, RejectedIdentity) {
+  EXPECT_EQ(encoding_for("gzip, identity;q=0"), Encoding::kGzip);
+  EXPECT_EQ(encoding_for("identity;q=0"), Encoding::kNotAcceptable);
+  EXPECT_EQ(encoding_for("br, *;q=0"), Encoding::kNotAcceptable);
+  EXPECT_EQ(encoding_for("gzip, *;q=0.0"), Encoding::kGzip);
+  EXPECT_EQ(choose_encoding({{"Accept-Encoding", "gzip"}, {"Range", "bytes=0-1"}}),
+            Encoding::kIdentity);
+  EXPECT_EQ(choose_encoding({{"Accept-Encoding", "gzip, identity;q=0"}, {"Range", "bytes=0-1"}}),
+            Encoding::kNotAcceptable);
+}
+
+TEST(SelectRange, OneRange) {
+  const auto select = [](std::string range, uint64_t size) {
+    return select_range({{"Range", std::move(range)}}, size, 0);
+  };
+  const auto expect_part = [&](std::string range, uint64_t offset, uint64_t count) {
+    const Selection selection = select(range, 10);
+    EXPECT_EQ(selection.kind, Selection::Kind::kPart) << range;
+    EXPECT_EQ(selection.range.offset, offset) << range;
+    EXPECT_EQ(selection.range.count, count) << range;
+  };
+  expect_part("bytes=0-0", 0, 1);
+  expect_part("bytes=3-", 3, 7);
+  expect_part("bytes=3-99", 3, 7);
+  expect_part("bytes=-4", 6, 4);
+  expect_part("bytes=-40", 0, 10);
+  EXPECT_EQ(select("bytes=10-", 10).kind, Selection::Kind::kUnsatisfiable);
+  EXPECT_EQ(select("bytes=-0", 10).kind, Selection::Kind::kUnsatisfiable);
+  for (const char* whole : {"bytes=5-3", "bytes=a-b", "bytes=0-1,3-4", "lines=0-1", "bytes=-"}) {
+    EXPECT_EQ(select(whole, 10).kind, Selection::Kind::kWhole) << whole;
+    EXPECT_EQ(select(whole, 10).range.count, 10u);
+  }
+}
+
+TEST(SelectRange, IfRangeNeedsTheExactDate) {
+  const std::string date = format_http_date(1000);
+  EXPECT_EQ(select_range({{"Range", "bytes=0-1"}, {"If-Range", date}}, 10, 1000).kind,
+            Selection::Kind::kPart);
+  EXPECT_EQ(select_range({{"Range", "bytes=0-1"}, {"If-Range", date}}, 10, 1001).kind,
+            Selection::Kind::kWhole);
+  EXPECT_EQ(select_range({{"Range", "bytes=0-1"}, {"If-Range", "\"etag\""}}, 10, 1000).kind,
+            Selection::Kind::kWhole);
+}
+
+TEST(Conditions, CompareDates) {
+  const std::string date = format_http_date(1000);
+  EXPECT_EQ(conditional_status({{"If-Modified-Since", date}}, 1000), 304);
+  EXPECT_EQ(conditional_status({{"If-Modified-Since", date}}, 1001), 0);
+  EXPECT_EQ(conditional_status({{"If-Modified-Since", date}, {"If-None-Match", "x"}}, 1000), 0);
+  EXPECT_EQ(conditional_status({{"If-Unmodified-Since", date}}, 1001), 412);
+  EXPECT_EQ(conditional_status({{"If-Unmodified-Since", date}}, 1000), 0);
+  EXPECT_EQ(conditional_status({{"If-Modified-Since", "nonsense"}}, 0), 0);
+}
+
+TEST(HttpDate, RoundTrip) {
+  EXPECT_EQ(format_http_date(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
+  for (const int64_t time : {int64_t{0}, int64_t{784111777}, int64_t{4102444799}}) {
+    EXPECT_EQ(parse_http_date(format_http_date(time)), time);
+  }
+  EXPECT_FALSE(parse_http_date("Sun, 31 Feb 1994 08:49:37 GMT"));
+  EXPECT_FALSE(parse_http_date("Sun, 06 Nov 1994 08:49:37 CET"));
+  EXPECT_FALSE(parse_http_date(""));
+}
+
+TEST(ContentType, ByExtensionOrBytes) {
+  EXPECT_EQ(type_by_extension("a.PNG"), "image/png");
+  EXPECT_EQ(type_by_extension("a.tar.gz"), "application/gzip");
+  EXPECT_FALSE(type_by_extension("Makefile"));
+  EXPECT_EQ(sniff_type("plain\ttext \xc3\xa4\n"), "text/plain; charset=utf-8");
+  EXPECT_EQ(sniff_type(std::string_view("\x7f\x45\x4c\x46\x00", 5)), "application/octet-stream");
+}
+
+}  // namespace
+}  // namespace alcove::agent

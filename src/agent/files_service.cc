@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "agent/files_service.h"
+
+#include <ctime>
+#include <utility>
+
+#include "agent/download.h"
+#include "agent/rest.h"
+#include "agent/upload.h"
+#include "base/strings.h"
+#include "http/url.h"
+
+namespace alcove::agent {
+
+Result<FilesQuery> parse_files_query(std::string_view query) {
+  const auto parameters = http::parse_query(query);
+  if (!parameters) return fail(Code::kInvalidArgument, "the query is not valid");
+  FilesQuery result;
+  const auto take = [&](std::string_view name) -> std::optional<std::string> {
+    const auto value = http::find_parameter(*parameters, name);
+    if (!value) return {};
+    return std::string(*value);
+  };
+  result.path = take("path");
+  result.username = take("username");
+  result.signature = take("signature");
+  if (const auto text = take("signature_expiration")) {
+    result.expiration = parse_number<int64_t>(*text);
+    if (!result.expiration) {
+      return fail(Code::kInvalidArgument, "signature_expiration must be an integer");
+    }
+  }
+  return result;
+}
+
+Task<std::optional<FilesQuery>> FilesService::authorize(http::Exchange& exchange,
+                                                        FileOperation operation) {
+  auto query = parse_files_query(exchange.request().query());
+  if (!query) {
+    (void)co_await exchange.respond(text_response(400, query.error().message()));
+    co_return std::nullopt;
+  }
+  const FileAccess access{operation, query->path.value_or(""), query->username.value_or(""),
+                          query->signature, query->expiration};
+  const auto allowed = check_file_access(exchange.request().headers, access, state_.access_token(),
+                                         std::time(nullptr));
+  if (!allowed) {
+    co_await respond_rest_error(exchange, 401, allowed.error().message());
+    co_return std::nullopt;
+  }
+  co_return *std::move(query);
+}
+
+Task<std::optional<User>> FilesService::find_user(http::Exchange& exchange,
+                                                  const FilesQuery& query) {
+  const std::string& name =
+      query.username && !query.username->empty() ? *query.username : state_.default_user();
+  auto user = users_.find(name);
+  if (!user) {
+    co_await respond_rest_error(exchange, 401, user.error().message());
+    co_return std::nullopt;
+  }
+  co_return *std::move(user);
+}
+
+Task<void> FilesService::download(http::Exchange& exchange) {
+  const auto query = co_await authorize(exchange, FileOperation::kRead);
+  if (!query) co_return;
+  const auto user = co_await find_user(exchange, *query);
+  if (!user) co_return;
+  auto path = resolve_path(query->path.value_or(""), state_.path_base(*user));
+  if (!path) {
+    co_await respond_rest_error(exchange, 400, path.error().message());
+    co_return;
+  }
+  co_await send_download(exchange, pool_, *std::move(path));
+}
+
+Task<void> FilesService::upload(http::Exchange& exchange) {
+  auto query = co_await authorize(exchange, FileOperation::kWrite);
+  if (!query) co_return;
+  const auto encoding = exchange.request().headers.get("Content-Encoding").value_or("identity");
+  const bool gzip = equal_ignoring_case(trim(encoding), "gzip");
+  if (!gzip && !trim(encoding).empty() && !equal_ignoring_case(trim(encoding), "identity")) {
+    co_await respond_rest_error(exchange, 400,
+                                cat("unsupported Content-Encoding '", encoding, "'"));
+    co_return;
+  }
+  auto user = co_await find_user(exchange, *query);
+  if (!user) co_return;
+  auto metadata = parse_metadata_headers(exchange.request().headers);
+  if (!metadata) {
+    co_await respond_rest_error(exchange, 400, metadata.error().message());
+    co_return;
+  }
+  UploadRequest request;
+  request.base = state_.path_base(*user);
+  request.path = std::move(query->path);
+  request.owner = *std::move(user);
+  request.metadata = *std::move(metadata);
+  request.compressed = gzip;
+  co_await receive_upload(exchange, pool_, std::move(request));
+}
+
+}  // namespace alcove::agent

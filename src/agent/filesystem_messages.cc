@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "agent/filesystem_messages.h"
+
+#include "agent/json_map.h"
+#include "base/strings.h"
+#include "connect/json_codec.h"
+#include "connect/json_writer.h"
+
+namespace alcove::agent {
+namespace {
+
+namespace json = boost::json;
+using connect::Codec;
+
+Result<json::object> parse(Codec codec, std::string_view message) {
+  if (codec != Codec::kJson) {
+    return fail(Code::kUnimplemented, "only the JSON codec is available");
+  }
+  return connect::parse_message(message);
+}
+
+std::string_view type_name(FileType type) {
+  switch (type) {
+    case FileType::kFile:
+      return "FILE_TYPE_FILE";
+    case FileType::kDirectory:
+      return "FILE_TYPE_DIRECTORY";
+    case FileType::kSymlink:
+      return "FILE_TYPE_SYMLINK";
+    case FileType::kUnspecified:
+      break;
+  }
+  return "FILE_TYPE_UNSPECIFIED";
+}
+
+void append_text(std::string& out, std::string_view name, std::string_view value) {
+  out += ",\"";
+  out += name;
+  out += "\":";
+  connect::append_json_string(out, value);
+}
+
+void append_entry(std::string& out, const EntryInfo& entry) {
+  out += "{\"name\":";
+  connect::append_json_string(out, entry.name);
+  if (entry.type != FileType::kUnspecified) append_text(out, "type", type_name(entry.type));
+  append_text(out, "path", entry.path);
+  if (entry.size != 0) append_text(out, "size", std::to_string(entry.size));
+  if (entry.mode != 0) out += cat(",\"mode\":", entry.mode);
+  append_text(out, "permissions", entry.permissions);
+  append_text(out, "owner", entry.owner);
+  append_text(out, "group", entry.group);
+  if (entry.modified.tv_sec != 0 || entry.modified.tv_nsec != 0) {
+    append_text(out, "modifiedTime", timestamp_text(entry.modified));
+  }
+  if (entry.symlink_target) append_text(out, "symlinkTarget", *entry.symlink_target);
+  if (!entry.metadata.empty()) {
+    out += ",\"metadata\":";
+    append_json_map(out, entry.metadata);
+  }
+  if (entry.is_symlink) out += ",\"isSymlink\":true";
+  out += '}';
+}
+
+}  // namespace
+
+Result<std::string> decode_path(Codec codec, std::string_view message) {
+  ALCOVE_TRY_ASSIGN(const json::object object, parse(codec, message));
+  return connect::read_string(object, "path");
+}
+
+Result<ListDirRequest> decode_list_dir(Codec codec, std::string_view message) {
+  ALCOVE_TRY_ASSIGN(const json::object object, parse(codec, message));
+  ListDirRequest request;
+  ALCOVE_TRY_ASSIGN(request.path, connect::read_string(object, "path"));
+  ALCOVE_TRY_ASSIGN(request.depth, connect::read_uint32(object, "depth"));
+  return request;
+}
+
+Result<MoveRequest> decode_move(Codec codec, std::string_view message) {
+  ALCOVE_TRY_ASSIGN(const json::object object, parse(codec, message));
+  MoveRequest request;
+  ALCOVE_TRY_ASSIGN(request.source, connect::read_string(object, "source"));
+  ALCOVE_TRY_ASSIGN(request.destination, connect::read_string(object, "destination"));
+  return request;
+}
+
+std::string encode_entry(Codec /*codec*/, const EntryInfo& entry) {
+  std::string out = "{\"entry\":";
+  append_entry(out, entry);
+  out += '}';
+  return out;
+}
+
+std::string encode_entries(Codec /*codec*/, const std::vector<EntryInfo>& entries) {
+  if (entries.empty()) return "{}";
+  std::string out = "{\"entries\":[";
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (i > 0) out += ',';
+    append_entry(out, entries[i]);
+  }
+  out += "]}";
+  return out;
+}
+
+}  // namespace alcove::agent

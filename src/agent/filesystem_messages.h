@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/entry_info.h"
+#include "base/result.h"
+#include "connect/connect.h"
+
+namespace alcove::agent {
+
+// The messages of filesystem.Filesystem (protocol/envd.md 2B.1) in a codec. Only JSON is built.
+
+struct ListDirRequest {
+  std::string path;
+  uint32_t depth = 0;
+};
+
+struct MoveRequest {
+  std::string source;
+  std::string destination;
+};
+
+// StatRequest, MakeDirRequest and RemoveRequest are nothing but a path.
+Result<std::string> decode_path(connect::Codec codec, std::string_view message);
+Result<ListDirRequest> decode_list_dir(connect::Codec codec, std::string_view message);
+Result<MoveRequest> decode_move(connect::Codec codec, std::string_view message);
+
+// {"entry": ...}
+std::string encode_entry(connect::Codec codec, const EntryInfo& entry);
+// {"entries": [...]}
+std::string encode_entries(connect::Codec codec, const std::vector<EntryInfo>& entries);
+
+}  // namespace alcove::agent

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "agent/filesystem_service.h"
+
+#include <memory>
+#include <utility>
+
+#include "agent/filesystem_messages.h"
+#include "agent/fs_operations.h"
+#include "agent/paths.h"
+#include "agent/process_messages.h"
+#include "base/strings.h"
+
+namespace alcove::agent {
+namespace {
+
+constexpr uint64_t kMaxMessage = 1ull << 20;
+
+}  // namespace
+
+Task<void> FilesystemService::handle(http::Exchange& exchange, std::string_view method,
+                                     std::optional<std::string> user) {
+  if (method == "WatchDir") {
+    const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
+    if (!call) co_return;
+    connect::StreamWriter writer(exchange, *call);
+    (void)co_await writer.finish(Error(Code::kUnimplemented, "WatchDir is not available yet"));
+    co_return;
+  }
+  const auto call = co_await connect::accept_call(exchange, connect::CallKind::kUnary);
+  if (!call) co_return;
+  auto message = co_await connect::read_unary(exchange, kMaxMessage);
+  if (!message) {
+    co_await connect::respond_error(exchange, *call, message.error());
+    co_return;
+  }
+  auto answer = co_await call_method(call->codec, method, *std::move(message), std::move(user));
+  if (answer) {
+    co_await connect::respond_unary(exchange, *call, *std::move(answer));
+  } else {
+    co_await connect::respond_error(exchange, *call, answer.error());
+  }
+}
+
+Task<Result<std::string>> FilesystemService::call_method(connect::Codec codec,
+                                                         std::string_view method,
+                                                         std::string message,
+                                                         std::optional<std::string> user_name) {
+  ALCOVE_CO_TRY_ASSIGN(User user, users_.find(user_name ? *user_name : state_.default_user()));
+  const PathBase base = state_.path_base(user);
+  const auto accounts = users_.accounts();
+  if (method == "Stat") {
+    ALCOVE_CO_TRY_ASSIGN(const std::string given, decode_path(codec, message));
+    ALCOVE_CO_TRY_ASSIGN(std::string path, resolve_path(given, base));
+    auto job = [codec, accounts, target = std::move(path)]() -> Result<std::string> {
+      ALCOVE_TRY_ASSIGN(const EntryInfo entry, read_entry(target, *accounts));
+      return encode_entry(codec, entry);
+    };
+    co_return co_await pool_.run(std::move(job));
+  }
+  if (method == "ListDir") {
+    ALCOVE_CO_TRY_ASSIGN(ListDirRequest request, decode_list_dir(codec, message));
+    ALCOVE_CO_TRY_ASSIGN(std::string path, resolve_path(request.path, base));
+    auto job = [codec, accounts, target = std::move(path),
+                depth = request.depth]() -> Result<std::string> {
+      ALCOVE_TRY_ASSIGN(const auto entries, list_directory(target, depth, *accounts));
+      return encode_entries(codec, entries);
+    };
+    co_return co_await pool_.run(std::move(job));
+  }
+  if (method == "MakeDir") {
+    ALCOVE_CO_TRY_ASSIGN(const std::string given, decode_path(codec, message));
+    ALCOVE_CO_TRY_ASSIGN(std::string path, resolve_path(given, base));
+    auto job = [codec, accounts, target = std::move(path),
+                owner = std::move(user)]() -> Result<std::string> {
+      ALCOVE_TRY_ASSIGN(const EntryInfo entry, make_directory(target, owner, *accounts));
+      return encode_entry(codec, entry);
+    };
+    co_return co_await pool_.run(std::move(job));
+  }
+  if (method == "Move") {
+    ALCOVE_CO_TRY_ASSIGN(const MoveRequest request, decode_move(codec, message));
+    ALCOVE_CO_TRY_ASSIGN(std::string source, resolve_path(request.source, base));
+    ALCOVE_CO_TRY_ASSIGN(std::string destination, resolve_path(request.destination, base));
+    auto job = [codec, accounts, from = std::move(source), to = std::move(destination),
+                owner = std::move(user)]() -> Result<std::string> {
+      ALCOVE_TRY_ASSIGN(const EntryInfo entry, move_entry(from, to, owner, *accounts));
+      return encode_entry(codec, entry);
+    };
+    co_return co_await pool_.run(std::move(job));
+  }
+  if (method == "Remove") {
+    ALCOVE_CO_TRY_ASSIGN(const std::string given, decode_path(codec, message));
+    ALCOVE_CO_TRY_ASSIGN(std::string path, resolve_path(given, base));
+    auto job = [codec, target = std::move(path)]() -> Result<std::string> {
+      ALCOVE_TRY(remove_entry(target));
+      return encode_empty(codec);
+    };
+    co_return co_await pool_.run(std::move(job));
+  }
+  if (method == "CreateWatcher" || method == "GetWatcherEvents" || method == "RemoveWatcher") {
+    co_return fail(Code::kUnimplemented, cat(method, " is not available yet"));
+  }
+  co_return fail(Code::kUnimplemented, cat("filesystem.Filesystem has no method '", method, "'"));
+}
+
+}  // namespace alcove::agent

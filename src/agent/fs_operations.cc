@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "agent/fs_operations.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+#include "agent/paths.h"
+#include "base/strings.h"
+#include "base/unique_fd.h"
+
+namespace alcove::agent {
+namespace {
+
+// An answer is held in memory; beyond this a listing is refused instead of filling the sandbox's.
+constexpr size_t kMaxEntries = 500'000;
+
+struct CloseDir {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
+using DirStream = std::unique_ptr<DIR, CloseDir>;
+
+Error internal_error(int error_number, std::string_view what) {
+  return Error(Code::kInternal, Error::from_errno(error_number, what).message());
+}
+
+bool is_dot(std::string_view name) { return name == "." || name == ".."; }
+
+Result<std::vector<std::string>> sorted_names(const std::string& path) {
+  const DirStream dir(::opendir(path.c_str()));
+  if (!dir) return fail_errno(errno, path);
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(dir.get())) {
+    if (!is_dot(entry->d_name)) names.emplace_back(entry->d_name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<void> walk(const std::string& path, uint32_t depth, const Accounts& accounts,
+                  std::vector<EntryInfo>& out) {
+  const auto names = sorted_names(path);
+  // Whatever vanished or became unreadable in mid-walk is left out.
+  if (!names) return {};
+  const std::string prefix = path.ends_with('/') ? path : path + "/";
+  for (const std::string& name : *names) {
+    auto entry = read_entry(prefix + name, accounts);
+    if (!entry) continue;
+    if (out.size() >= kMaxEntries) {
+      return fail(Code::kResourceExhausted,
+                  cat("'", path, "': more than ", kMaxEntries, " entries; use a smaller depth"));
+    }
+    const bool descend = depth > 1 && entry->type == FileType::kDirectory && !entry->is_symlink;
+    out.push_back(*std::move(entry));
+    if (descend) ALCOVE_TRY(walk(prefix + name, depth - 1, accounts, out));
+  }
+  return {};
+}
+
+// One directory on the way down to what is being removed: its name in its parent, and the parent's
+// identity, by which ".." is checked on the way up.
+struct Descent {
+  std::string name;
+  dev_t parent_device;
+  ino_t parent_inode;
+};
+
+// Removes what can be removed at once; returns the name of a directory that is not empty, or "".
+Result<std::string> remove_children(int dir_fd, std::string_view path) {
+  const int copy = ::fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return fail(internal_error(errno, path));
+  const DirStream dir(::fdopendir(copy));
+  if (!dir) {
+    const int error_number = errno;
+    ::close(copy);
+    return fail(internal_error(error_number, path));
+  }
+  ::rewinddir(dir.get());
+  while (const dirent* entry = ::readdir(dir.get())) {
+    if (is_dot(entry->d_name)) continue;
+    if (entry->d_type != DT_DIR) {
+      if (::unlinkat(dir_fd, entry->d_name, 0) == 0 || errno == ENOENT) continue;
+      if (errno != EISDIR && errno != EPERM) {
+        return fail(internal_error(errno, cat("remove '", entry->d_name, "' in '", path, "'")));
+      }
+    }
+    if (::unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) == 0 || errno == ENOENT) continue;
+    if (errno == ENOTEMPTY || errno == EEXIST) return std::string(entry->d_name);
+    return fail(internal_error(errno, cat("remove '", entry->d_name, "' in '", path, "'")));
+  }
+  return std::string();
+}
+
+// Empties a directory, however deep, with one descriptor and no recursion.
+Result<void> remove_below(UniqueFd current, const std::string& path) {
+  std::vector<Descent> way;
+  for (;;) {
+    ALCOVE_TRY_ASSIGN(std::string child, remove_children(current.get(), path));
+    if (!child.empty()) {
+      struct stat info{};
+      if (::fstat(current.get(), &info) != 0) return fail(internal_error(errno, path));
+      UniqueFd next(
+          ::openat(current.get(), child.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (!next.valid()) return fail(internal_error(errno, cat("open '", child, "'")));
+      way.push_back({std::move(child), info.st_dev, info.st_ino});
+      current = std::move(next);
+      continue;
+    }
+    if (way.empty()) return {};
+    UniqueFd parent(::openat(current.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!parent.valid()) return fail(internal_error(errno, path));
+    struct stat info{};
+    if (::fstat(parent.get(), &info) != 0) return fail(internal_error(errno, path));
+    // A directory that was moved away meanwhile would lead us out of the tree.
+    if (info.st_dev != way.back().parent_device || info.st_ino != way.back().parent_inode) {
+      return fail(Code::kInternal, cat("'", path, "' changed while it was being removed"));
+    }
+    if (::unlinkat(parent.get(), way.back().name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
+      return fail(internal_error(errno, cat("remove '", way.back().name, "'")));
+    }
+    way.pop_back();
+    current = std::move(parent);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<EntryInfo>> list_directory(const std::string& path, uint32_t depth,
+                                              const Accounts& accounts) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) {
+    const int error_number = errno;
+    const std::string what = cat("list '", path, "'");
+    if (error_number == ENOENT) return fail_errno(error_number, what);
+    if (error_number == ELOOP) return fail(Code::kFailedPrecondition, what + ": cyclic symlink");
+    return fail(internal_error(error_number, what));
+  }
+  if (!S_ISDIR(info.st_mode)) {
+    return fail(Code::kInvalidArgument, cat("path '", path, "' is not a directory"));
+  }
+  std::vector<EntryInfo> entries;
+  ALCOVE_TRY(walk(path, std::max<uint32_t>(depth, 1), accounts, entries));
+  return entries;
+}
+
+Result<EntryInfo> make_directory(const std::string& path, const User& owner,
+                                 const Accounts& accounts) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) {
+      return fail(Code::kAlreadyExists, cat("directory '", path, "' already exists"));
+    }
+    return fail(Code::kInvalidArgument, cat("path '", path, "' exists and is not a directory"));
+  }
+  if (auto made = ensure_directory(path, owner); !made) {
+    return fail(Code::kInternal, made.error().message());
+  }
+  return read_entry(path, accounts);
+}
+
+Result<EntryInfo> move_entry(const std::string& source, const std::string& destination,
+                             const User& owner, const Accounts& accounts) {
+  if (auto made = ensure_directory(parent_path(destination), owner); !made) {
+    return fail(Code::kInternal, made.error().message());
+  }
+  if (::rename(source.c_str(), destination.c_str()) != 0) {
+    if (errno == ENOENT) {
+      return fail(Code::kNotFound, cat("source file not found: '", source, "'"));
+    }
+    return fail(internal_error(errno, cat("move '", source, "' to '", destination, "'")));
+  }
+  return read_entry(destination, accounts);
+}
+
+Result<void> remove_entry(const std::string& path) {
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  if (errno != EISDIR && errno != EPERM) {
+    return fail(internal_error(errno, cat("remove '", path, "'")));
+  }
+  if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return {};
+  if (errno != ENOTEMPTY && errno != EEXIST) {
+    return fail(internal_error(errno, cat("remove '", path, "'")));
+  }
+  UniqueFd dir(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!dir.valid()) return fail(internal_error(errno, cat("remove '", path, "'")));
+  ALCOVE_TRY(remove_below(std::move(dir), path));
+  if (::rmdir(path.c_str()) != 0 && errno != ENOENT) {
+    return fail(internal_error(errno, cat("remove '", path, "'")));
+  }
+  return {};
+}
+
+Result<void> ensure_directory(const std::string& path, const User& owner) {
+  // Usually it is there; else the way up to the first existing one is looked for and made again
+  // downwards.
+  std::vector<std::string> missing;
+  std::string level = path;
+  for (;;) {
+    struct stat info{};
+    if (::stat(level.c_str(), &info) == 0) {
+      if (!S_ISDIR(info.st_mode)) return fail_errno(ENOTDIR, level);
+      break;
+    }
+    if (errno != ENOENT) return fail_errno(errno, level);
+    missing.push_back(level);
+    std::string above = parent_path(level);
+    if (above == level) return fail_errno(ENOENT, level);
+    level = std::move(above);
+  }
+  for (auto next = missing.rbegin(); next != missing.rend(); ++next) {
+    if (::mkdir(next->c_str(), 0755) == 0) {
+      if (::lchown(next->c_str(), owner.uid, owner.gid) != 0) return fail_errno(errno, *next);
+      continue;
+    }
+    struct stat info{};
+    const int error_number = errno;
+    // Somebody else may have been quicker.
+    if (error_number == EEXIST && ::stat(next->c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+      continue;
+    }
+    return fail_errno(error_number, *next);
+  }
+  return {};
+}
+
+}  // namespace alcove::agent

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "agent/process.h"
+
+#include <signal.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/strings.h"
+#include "net/event_loops.h"
+#include "net/timer.h"
+
+namespace alcove::agent {
+namespace {
+
+// One event carries at most what one read returns (protocol/envd.md 2A.4).
+constexpr size_t kPipeRead = 32 * 1024;
+constexpr size_t kTerminalRead = 16 * 1024;
+// A subscriber with this much waiting holds the process up.
+constexpr size_t kMaxPending = 256 * 1024;
+// Reads in a row before others get their turn: a process that nobody listens to can print for ever.
+constexpr int kReadsInARow = 16;
+// What is read of an output that others keep open after the process was killed: a full pipe.
+constexpr size_t kMaxDrain = 64 * 1024;
+
+// Reads are made and published without waiting in between, so all processes share one buffer. The
+// agent has one loop.
+std::span<char> read_buffer(OutputKind kind) {
+  static std::array<char, kPipeRead> buffer;
+  return std::span(buffer).first(kind == OutputKind::kTerminal ? kTerminalRead : kPipeRead);
+}
+
+}  // namespace
+
+Process::Process(const boost::asio::any_io_executor& executor, ProcessInfo info, Spawned spawned)
+    : executor_(executor),
+      info_(std::move(info)),
+      input_free_(executor),
+      room_(executor),
+      deadline_timer_(executor) {
+  if (spawned.terminal.valid()) {
+    has_terminal_ = true;
+    add_output(OutputKind::kTerminal, std::move(spawned.terminal));
+    return;
+  }
+  add_output(OutputKind::kStdout, std::move(spawned.output));
+  add_output(OutputKind::kStderr, std::move(spawned.error_output));
+  if (spawned.input.valid()) input_.emplace(executor, std::move(spawned.input));
+}
+
+Process::~Process() = default;
+
+void Process::add_output(OutputKind kind, UniqueFd fd) {
+  outputs_.push_back({kind, net::FdStream(executor_, std::move(fd))});
+}
+
+void Process::start(std::function<void(Process&)> on_end) {
+  on_end_ = std::move(on_end);
+  for (Output& output : outputs_) net::spawn(executor_, pump(shared_from_this(), output));
+}
+
+void Process::set_deadline(TimePoint deadline) {
+  deadline_timer_.expires_at(deadline);
+  deadline_timer_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
+    const auto self = weak.lock();
+    if (!error && self) (void)self->signal(SIGKILL);
+  });
+}
+
+void Process::exited(int wait_status) {
+  wait_status_ = wait_status;
+  end_if_over();
+}
+
+std::shared_ptr<Subscriber> Process::subscribe(connect::Codec codec) {
+  auto subscriber = std::make_shared<Subscriber>(executor_, codec);
+  if (end_) {
+    subscriber->end = end_;
+  } else {
+    subscribers_.push_back(subscriber);
+  }
+  return subscriber;
+}
+
+void Process::unsubscribe(const std::shared_ptr<Subscriber>& subscriber) {
+  subscribers_.remove(subscriber);
+  room_.notify_all();
+}
+
+bool Process::has_room() const {
+  return std::all_of(subscribers_.begin(), subscribers_.end(),
+                     [](const auto& s) { return s->pending.size() < kMaxPending; });
+}
+
+Task<void> Process::pump(std::shared_ptr<Process> self, Output& output) {
+  for (int reads = 0;;) {
+    while (!has_room() && output.open) co_await room_.wait();
+    if (!output.open) co_return;
+    const auto buffer = read_buffer(output.kind);
+    const auto count = output.stream.try_read(buffer);
+    if (!count) {
+      if (!co_await output.stream.wait_readable()) break;
+      continue;
+    }
+    if (!*count || **count == 0) break;
+    publish(output.kind, std::string_view(buffer.data(), **count));
+    if (++reads % kReadsInARow == 0) co_await net::yield();
+  }
+  if (!output.open) co_return;
+  output.open = false;
+  output.stream.close();
+  end_if_over();
+}
+
+void Process::publish(OutputKind kind, std::string_view data) {
+  const Subscriber* first = nullptr;
+  size_t begin = 0;
+  for (const auto& subscriber : subscribers_) {
+    if (first != nullptr && first->codec == subscriber->codec) {
+      subscriber->pending.append(first->pending, begin);
+    } else {
+      const size_t before = subscriber->pending.size();
+      append_output_event(subscriber->codec, kind, data, subscriber->pending);
+      if (first == nullptr) {
+        first = subscriber.get();
+        begin = before;
+      }
+    }
+    subscriber->wake.notify_all();
+  }
+}
+
+void Process::drain(Output& output) {
+  const auto buffer = read_buffer(output.kind);
+  for (size_t total = 0; total < kMaxDrain;) {
+    const auto count = output.stream.try_read(buffer);
+    if (!count || !*count || **count == 0) return;
+    publish(output.kind, std::string_view(buffer.data(), **count));
+    total += **count;
+  }
+}
+
+void Process::end_if_over() {
+  if (end_ || !wait_status_) return;
+  for (Output& output : outputs_) {
+    if (!output.open) continue;
+    if (!ignores_open_outputs_) return;
+    drain(output);
+    output.open = false;
+    output.stream.close();
+  }
+  room_.notify_all();
+  deadline_timer_.cancel();
+  if (input_) input_->close();
+  end_ = describe_exit(*wait_status_);
+  for (const auto& subscriber : subscribers_) {
+    subscriber->end = end_;
+    subscriber->wake.notify_all();
+  }
+  subscribers_.clear();
+  // Called last: it may drop the process.
+  if (const auto on_end = std::exchange(on_end_, nullptr)) on_end(*this);
+}
+
+Result<void> Process::signal(int number) {
+  const auto self = shared_from_this();
+  ignores_open_outputs_ = true;
+  if (wait_status_) {
+    // The pid may belong to somebody else by now.
+    end_if_over();
+    return {};
+  }
+  if (::kill(static_cast<pid_t>(info_.pid), number) != 0) {
+    return fail(Code::kInternal, Error::from_errno(errno, cat("signal ", info_.pid)).message());
+  }
+  return {};
+}
+
+Task<Result<void>> Process::write_input(InputKind kind, std::string data,
+                                        std::optional<TimePoint> deadline) {
+  const auto self = shared_from_this();
+  if ((kind == InputKind::kTerminal) != has_terminal_) {
+    co_return fail(Code::kInternal, has_terminal_ ? "the process has a terminal, not a stdin"
+                                                  : "the process has no terminal");
+  }
+  while (input_busy_) {
+    const bool notified =
+        deadline ? co_await input_free_.wait_until(*deadline) : (co_await input_free_.wait(), true);
+    if (!notified) co_return fail(Code::kDeadlineExceeded, "the process does not read its input");
+  }
+  if (end_ || (!has_terminal_ && (!input_ || close_input_requested_))) {
+    co_return fail(Code::kInternal, "stdin of the process is not open");
+  }
+  net::FdStream& stream = has_terminal_ ? outputs_.front().stream : *input_;
+  input_busy_ = true;
+  stream.set_write_deadline(deadline);
+  auto written = co_await stream.write_all(data);
+  input_busy_ = false;
+  input_free_.notify_all();
+  if (close_input_requested_ && input_) input_.reset();
+  if (written || written.error().code() == Code::kDeadlineExceeded) co_return written;
+  co_return fail(Code::kInternal, cat("write to the process: ", written.error().message()));
+}
+
+Result<void> Process::close_input() {
+  if (has_terminal_) return fail(Code::kUnknown, "the stdin of a terminal cannot be closed");
+  close_input_requested_ = true;
+  if (!input_busy_) input_.reset();
+  return {};
+}
+
+Result<void> Process::resize(TerminalSize size) {
+  if (!has_terminal_) return fail(Code::kInternal, "the process has no terminal");
+  winsize wanted{};
+  wanted.ws_col = size.cols;
+  wanted.ws_row = size.rows;
+  if (end_ || ::ioctl(outputs_.front().stream.fd(), TIOCSWINSZ, &wanted) != 0) {
+    return fail(Code::kInternal, "resize the terminal");
+  }
+  return {};
+}
+
+}  // namespace alcove::agent

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "agent/process_service.h"
+
+#include <signal.h>
+
+#include <utility>
+
+#include <boost/asio/this_coro.hpp>
+
+#include "agent/event_stream.h"
+#include "agent/paths.h"
+#include "base/strings.h"
+#include "connect/connect.h"
+#include "net/notifier.h"
+#include "net/task_group.h"
+
+namespace alcove::agent {
+namespace {
+
+// A command with its environment, or a piece of input; clients send input in 64 KiB pieces.
+constexpr uint64_t kMaxMessage = 64ull << 20;
+
+// A write to a process and the wait for its client's end, whichever comes first.
+struct InputRace {
+  explicit InputRace(const boost::asio::any_io_executor& executor) : changed(executor) {}
+  std::optional<Result<void>> written;
+  bool disconnected = false;
+  net::Notifier changed;
+};
+
+Task<void> race_write(InputRace& race, Process& process, ProcessInput input,
+                      std::optional<Process::TimePoint> deadline) {
+  race.written = co_await process.write_input(input.kind, std::move(input.data), deadline);
+  race.changed.notify_all();
+}
+
+Task<void> race_client(InputRace& race, http::Exchange& exchange) {
+  co_await exchange.wait_disconnect();
+  race.disconnected = true;
+  race.changed.notify_all();
+}
+
+Task<void> fail_stream(http::Exchange& exchange, const connect::CallInfo& call, Error error) {
+  connect::StreamWriter writer(exchange, call);
+  (void)co_await writer.finish(std::move(error));
+}
+
+}  // namespace
+
+Task<void> ProcessService::handle(http::Exchange& exchange, std::string_view method,
+                                  std::optional<std::string> user) {
+  if (method == "Start") {
+    co_await start(exchange, std::move(user));
+    co_return;
+  }
+  if (method == "Connect") {
+    co_await connect_to(exchange);
+    co_return;
+  }
+  if (method == "StreamInput") {
+    co_await stream_input(exchange);
+    co_return;
+  }
+  const auto call = co_await connect::accept_call(exchange, connect::CallKind::kUnary);
+  if (!call) co_return;
+  auto message = co_await connect::read_unary(exchange, kMaxMessage);
+  Result<std::string> answer =
+      fail(Code::kUnimplemented, cat("process.Process has no method '", method, "'"));
+  if (!message) {
+    answer = fail(std::move(message).error());
+  } else if (method == "List") {
+    answer = encode_process_list(call->codec, table_.list());
+  } else if (method == "SendInput") {
+    answer = co_await send_input(exchange, *call, *std::move(message));
+  } else if (method == "CloseStdin") {
+    answer = close_stdin(call->codec, *message);
+  } else if (method == "SendSignal") {
+    answer = send_signal(call->codec, *message);
+  } else if (method == "Update") {
+    answer = update(call->codec, *message);
+  }
+  if (answer) {
+    co_await connect::respond_unary(exchange, *call, *std::move(answer));
+  } else {
+    co_await connect::respond_error(exchange, *call, answer.error());
+  }
+}
+
+Task<void> ProcessService::start(http::Exchange& exchange, std::optional<std::string> user) {
+  const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
+  if (!call) co_return;
+  auto message = co_await connect::read_single(exchange, kMaxMessage);
+  if (!message) {
+    co_await fail_stream(exchange, *call, std::move(message).error());
+    co_return;
+  }
+  auto process = co_await start_process(call->codec, *std::move(message), std::move(user));
+  if (!process) {
+    co_await fail_stream(exchange, *call, std::move(process).error());
+    co_return;
+  }
+  if (call->deadline) (*process)->set_deadline(*call->deadline);
+  auto subscriber = (*process)->subscribe(call->codec);
+  table_.run(*process);
+  co_await stream_events(exchange, *call, *process, std::move(subscriber));
+}
+
+Task<Result<std::shared_ptr<Process>>> ProcessService::start_process(
+    connect::Codec codec, std::string message, std::optional<std::string> user) {
+  ALCOVE_CO_TRY_ASSIGN(StartRequest request, decode_start(codec, message));
+  SpawnSpec spec;
+  ALCOVE_CO_TRY_ASSIGN(spec.user, users_.find(user ? *user : state_.default_user()));
+  const PathBase base = state_.path_base(spec.user);
+  ALCOVE_CO_TRY_ASSIGN(spec.directory, resolve_path(request.process.directory.value_or(""), base));
+  spec.command = request.process.command;
+  spec.arguments = request.process.arguments;
+  spec.environment = state_.environment(spec.user, request.process.environment);
+  spec.input = request.input;
+  spec.terminal = request.terminal;
+  co_return co_await table_.start(std::move(request.process), std::move(request.tag),
+                                  std::move(spec));
+}
+
+Task<void> ProcessService::connect_to(http::Exchange& exchange) {
+  const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
+  if (!call) co_return;
+  const auto message = co_await connect::read_single(exchange, kMaxMessage);
+  if (!message) {
+    co_await fail_stream(exchange, *call, message.error());
+    co_return;
+  }
+  const auto selector = decode_selector(call->codec, *message);
+  if (!selector) {
+    co_await fail_stream(exchange, *call, selector.error());
+    co_return;
+  }
+  if (const auto process = table_.find(*selector)) {
+    auto subscriber = (*process)->subscribe(call->codec);
+    co_await stream_events(exchange, *call, *process, std::move(subscriber));
+  } else if (auto ended = table_.find_ended(*selector)) {
+    co_await stream_ended(exchange, *call, *std::move(ended));
+  } else {
+    co_await fail_stream(exchange, *call, process.error());
+  }
+}
+
+Task<void> ProcessService::stream_input(http::Exchange& exchange) {
+  const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
+  if (!call) co_return;
+  const auto taken = co_await take_input(exchange, *call);
+  connect::StreamWriter writer(exchange, *call);
+  if (!taken) {
+    // The body may stay open for hours: the answer must not wait for its end.
+    exchange.close_after();
+    (void)co_await writer.finish(taken.error());
+    co_return;
+  }
+  std::string answer;
+  connect::append_envelope(answer, encode_empty(call->codec));
+  (void)co_await writer.finish(std::nullopt, answer);
+}
+
+Task<Result<void>> ProcessService::take_input(http::Exchange& exchange, connect::CallInfo call) {
+  connect::EnvelopeReader reader(exchange.body(), kMaxMessage);
+  std::shared_ptr<Process> process;
+  for (;;) {
+    ALCOVE_CO_TRY_ASSIGN(auto message, co_await reader.next());
+    if (!message) co_return Result<void>();
+    ALCOVE_CO_TRY_ASSIGN(StreamInputRequest request, decode_stream_input(call.codec, *message));
+    if (request.start) {
+      ALCOVE_CO_TRY_ASSIGN(process, table_.find(*request.start));
+    } else if (request.has_data) {
+      if (!process) {
+        co_return fail(Code::kInvalidArgument, "input came before the start message");
+      }
+      if (!request.input) co_return fail(Code::kUnimplemented, "the message has no input");
+      ALCOVE_CO_TRY(co_await process->write_input(request.input->kind,
+                                                  std::move(request.input->data), call.deadline));
+    }
+  }
+}
+
+Task<Result<std::string>> ProcessService::send_input(http::Exchange& exchange,
+                                                     connect::CallInfo call, std::string message) {
+  ALCOVE_CO_TRY_ASSIGN(SendInputRequest request, decode_send_input(call.codec, message));
+  ALCOVE_CO_TRY_ASSIGN(const auto process, table_.find(request.process));
+  if (!request.input) co_return fail(Code::kUnimplemented, "the request has no input");
+  // A client that gives up must not leave a write behind that waits for ever and blocks others.
+  const auto executor = co_await boost::asio::this_coro::executor;
+  InputRace race(executor);
+  net::TaskGroup group(executor);
+  group.spawn(race_write(race, *process, *std::move(request.input), call.deadline));
+  group.spawn(race_client(race, exchange));
+  while (!race.written && !race.disconnected) co_await race.changed.wait();
+  co_await group.stop();
+  if (!race.written) co_return fail(Code::kCanceled, "the client is gone");
+  ALCOVE_CO_TRY(*std::move(race.written));
+  co_return encode_empty(call.codec);
+}
+
+Result<std::string> ProcessService::close_stdin(connect::Codec codec, std::string_view message) {
+  ALCOVE_TRY_ASSIGN(const ProcessSelector selector, decode_selector(codec, message));
+  ALCOVE_TRY_ASSIGN(const auto process, table_.find(selector));
+  ALCOVE_TRY(process->close_input());
+  return encode_empty(codec);
+}
+
+Result<std::string> ProcessService::send_signal(connect::Codec codec, std::string_view message) {
+  ALCOVE_TRY_ASSIGN(const SendSignalRequest request, decode_send_signal(codec, message));
+  if (request.signal != SIGKILL && request.signal != SIGTERM) {
+    return fail(Code::kUnimplemented, "only SIGNAL_SIGKILL and SIGNAL_SIGTERM can be sent");
+  }
+  ALCOVE_TRY_ASSIGN(const auto process, table_.find(request.process));
+  ALCOVE_TRY(process->signal(request.signal));
+  return encode_empty(codec);
+}
+
+Result<std::string> ProcessService::update(connect::Codec codec, std::string_view message) {
+  ALCOVE_TRY_ASSIGN(const UpdateRequest request, decode_update(codec, message));
+  ALCOVE_TRY_ASSIGN(const auto process, table_.find(request.process));
+  if (request.terminal) ALCOVE_TRY(process->resize(*request.terminal));
+  return encode_empty(codec);
+}
+
+}  // namespace alcove::agent

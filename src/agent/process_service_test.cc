@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <chrono>
+
+#include "agent/testing/agent_fixture.h"
+#include "net/timer.h"
+
+namespace alcove::agent {
+namespace {
+
+using testing::AgentTest;
+using testing::kGoodEnd;
+using testing::kKilledEnd;
+using testing::StreamOutcome;
+using ProcessServiceTest = AgentTest;
+
+TEST_F(ProcessServiceTest, StartStreamsStartDataEndAndEndOfStream) {
+  const StreamOutcome outcome = run_shell("echo out; echo err >&2; echo $0 $HOME $E2B_SANDBOX");
+  EXPECT_EQ(outcome.status, 200);
+  EXPECT_GT(outcome.pid, 0u);
+  EXPECT_EQ(outcome.output, "out\n/bin/sh /root true\n");
+  EXPECT_EQ(outcome.error_output, "err\n");
+  EXPECT_EQ(outcome.end, kGoodEnd);
+  EXPECT_EQ(outcome.end_of_stream, "{}");
+  EXPECT_EQ(rpc("/process.Process/List", "{}").body, "{}");
+}
+
+TEST_F(ProcessServiceTest, ExitCodesAndSignalsAreReported) {
+  EXPECT_NE(run_shell("exit 7").end->find(R"("exitCode":7,"exited":true)"), std::string::npos);
+  EXPECT_EQ(run_shell("kill -9 $$").end, kKilledEnd);
+  auto missing = open_stream("/process.Process/Start", R"({"process":{"cmd":"nosuch"}})");
+  const StreamOutcome outcome = finish(missing);
+  EXPECT_NE(outcome.end->find(R"("exitCode":127)"), std::string::npos);
+  EXPECT_NE(outcome.error_output, "");
+}
+
+TEST_F(ProcessServiceTest, EnvironmentAndDirectoryOfTheRequest) {
+  auto stream = open_stream(
+      "/process.Process/Start",
+      R"({"process":{"cmd":"/bin/sh","args":["-c","pwd; echo $A"],"envs":{"A":"x y"},"cwd":"/tmp"}})");
+  EXPECT_EQ(finish(stream).output, "/tmp\nx y\n");
+  auto wrong =
+      open_stream("/process.Process/Start", R"({"process":{"cmd":"/bin/true","cwd":"/no/such"}})");
+  const StreamOutcome outcome = finish(wrong);
+  EXPECT_EQ(outcome.status, 200);
+  EXPECT_FALSE(outcome.end);
+  EXPECT_NE(outcome.end_of_stream->find("invalid_argument"), std::string::npos);
+  EXPECT_NE(outcome.end_of_stream->find("/no/such"), std::string::npos);
+}
+
+TEST_F(ProcessServiceTest, UnknownBasicUserIsUnauthenticated) {
+  const http::Headers headers = {{"Authorization", "Basic " + to_base64("nobody-here:")}};
+  auto stream =
+      open_stream("/process.Process/Start", R"({"process":{"cmd":"/bin/true"}})", headers);
+  const StreamOutcome outcome = finish(stream);
+  EXPECT_EQ(outcome.status, 200);
+  EXPECT_NE(outcome.end_of_stream->find("unauthenticated"), std::string::npos);
+  const auto unary = rpc("/process.Process/List", "{}", headers);
+  EXPECT_EQ(unary.status, 401);
+  EXPECT_NE(unary.body.find(R"("code":"unauthenticated")"), std::string::npos);
+}
+
+TEST_F(ProcessServiceTest, DeadlineIsATimeoutAndKillsTheProcess) {
+  const auto before = std::chrono::steady_clock::now();
+  const StreamOutcome outcome = run_shell("exec sleep 100", "", {{"Connect-Timeout-Ms", "200"}});
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(20));
+  EXPECT_FALSE(outcome.end);
+  EXPECT_NE(outcome.end_of_stream->find("deadline_exceeded"), std::string::npos);
+  auto late = connect_to(outcome.pid);
+  EXPECT_EQ(finish(late).end, kKilledEnd);
+}
+
+TEST_F(ProcessServiceTest, DeadlineKillsEvenIfTheClientLeft) {
+  auto stream = start("exec sleep 100", "", {{"Connect-Timeout-Ms", "300"}});
+  stream.connection.reset();
+  auto second = connect_to(stream.outcome.pid);
+  EXPECT_EQ(finish(second).end, kKilledEnd);
+}
+
+TEST_F(ProcessServiceTest, DeadlineOfConnectEndsOnlyThatStream) {
+  auto stream = start("read line; echo $line");
+  auto second = connect_to(stream.outcome.pid, {{"Connect-Timeout-Ms", "50"}});
+  EXPECT_NE(finish(second).end_of_stream->find("deadline_exceeded"), std::string::npos);
+  EXPECT_EQ(rpc("/process.Process/SendInput", stdin_message(stream.outcome.pid, "go\n")).body,
+            "{}");
+  EXPECT_EQ(finish(stream).output, "go\n");
+}
+
+TEST_F(ProcessServiceTest, ClientMayLeaveAndConnectAgain) {
+  auto stream = start("echo first; read line; echo second");
+  ASSERT_TRUE(next(stream));
+  const uint32_t pid = stream.outcome.pid;
+  stream.connection.reset();
+  auto again = connect_to(pid);
+  EXPECT_EQ(again.outcome.pid, pid);
+  rpc("/process.Process/SendInput", stdin_message(pid, "go\n"));
+  const StreamOutcome outcome = finish(again);
+  EXPECT_EQ(outcome.output, "second\n");
+  EXPECT_EQ(outcome.end, kGoodEnd);
+  // It is over, but not forgotten.
+  auto late = connect_to(pid);
+  const StreamOutcome retained = finish(late);
+  EXPECT_EQ(retained.pid, pid);
+  EXPECT_EQ(retained.end, kGoodEnd);
+  EXPECT_EQ(retained.end_of_stream, "{}");
+}
+
+TEST_F(ProcessServiceTest, OutputWithoutAListenerIsDiscarded) {
+  const std::string done = dir_ / "done";
+  auto stream = start(cat("read line; head -c 5000000 /dev/zero; touch ", done));
+  const uint32_t pid = stream.outcome.pid;
+  stream.connection.reset();
+  rpc("/process.Process/SendInput", stdin_message(pid, "go\n"));
+  auto wait = connect_to(pid);
+  finish(wait);
+  EXPECT_EQ(::access(done.c_str(), F_OK), 0);
+}
+
+TEST_F(ProcessServiceTest, SlowReaderHoldsTheProcessUpAndLosesNothing) {
+  constexpr size_t kSize = 32u << 20;
+  const std::string done = dir_ / "done";
+  auto stream = start(cat("head -c ", kSize, " /dev/zero; touch ", done));
+  // Nothing is read for a while: the process must be stuck in a full pipe by then.
+  run(net::sleep_for(std::chrono::milliseconds(300)));
+  EXPECT_NE(::access(done.c_str(), F_OK), 0);
+  const StreamOutcome outcome = finish(stream);
+  EXPECT_EQ(outcome.output.size(), kSize);
+  EXPECT_EQ(outcome.end, kGoodEnd);
+}
+
+TEST_F(ProcessServiceTest, EverySubscriberGetsEverything) {
+  auto first = start("read line; head -c 3000000 /dev/zero; echo end");
+  auto second = connect_to(first.outcome.pid);
+  auto third = connect_to(first.outcome.pid);
+  rpc("/process.Process/SendInput", stdin_message(first.outcome.pid, "go\n"));
+  bool open = true;
+  while (open) {
+    open = false;
+    for (auto* stream : {&first, &second, &third}) {
+      if (!stream->outcome.end_of_stream) open = next(*stream) || open;
+    }
+  }
+  for (auto* stream : {&first, &second, &third}) {
+    EXPECT_EQ(stream->outcome.output.size(), 3000004u);
+    EXPECT_EQ(stream->outcome.end, kGoodEnd);
+  }
+}
+
+TEST_F(ProcessServiceTest, EndWaitsForHoldersOfTheOutput) {
+  auto stream = start("exec 3<&0; (read line <&3; echo late) & echo early");
+  ASSERT_TRUE(next(stream));
+  EXPECT_EQ(stream.outcome.output, "early\n");
+  EXPECT_NE(rpc("/process.Process/List", "{}").body.find(cat("\"pid\":", stream.outcome.pid)),
+            std::string::npos);
+  rpc("/process.Process/SendInput", stdin_message(stream.outcome.pid, "go\n"));
+  const StreamOutcome outcome = finish(stream);
+  EXPECT_EQ(outcome.output, "early\nlate\n");
+  EXPECT_EQ(outcome.end, kGoodEnd);
+}
+
+TEST_F(ProcessServiceTest, EndDoesNotWaitForHoldersAfterAKill) {
+  auto stream = start("sleep 5 & echo up; exec sleep 100");
+  ASSERT_TRUE(next(stream));
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_EQ(rpc("/process.Process/SendSignal",
+                selector(stream.outcome.pid, R"(,"signal":"SIGNAL_SIGKILL")"))
+                .body,
+            "{}");
+  EXPECT_EQ(finish(stream).end, kKilledEnd);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(4));
+}
+
+TEST_F(ProcessServiceTest, SignalsReachProcessesWhoseOutputIsHeldByOthers) {
+  auto stream = start("sleep 5 & echo up");
+  ASSERT_TRUE(next(stream));
+  const auto before = std::chrono::steady_clock::now();
+  rpc("/process.Process/SendSignal", selector(stream.outcome.pid, R"(,"signal":"SIGNAL_SIGTERM")"));
+  EXPECT_EQ(finish(stream).end, kGoodEnd);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(4));
+}
+
+TEST_F(ProcessServiceTest, KilledProcessIsReapedAtOnce) {
+  auto stream = start("exec sleep 100");
+  rpc("/process.Process/SendSignal", selector(stream.outcome.pid, R"(,"signal":9)"));
+  finish(stream);
+  EXPECT_NE(run_shell(cat("kill -0 ", stream.outcome.pid)).end->find("\"exitCode\":1"),
+            std::string::npos);
+}
+
+TEST_F(ProcessServiceTest, ErrorsOfTheUnaryCalls) {
+  const auto code_of = [&](const std::string& method, const std::string& message) {
+    const auto response = rpc("/process.Process/" + method, message);
+    const auto object = connect::parse_message(response.body);
+    return object ? connect::read_string(*object, "code").value_or("?") : response.body;
+  };
+  EXPECT_EQ(code_of("SendSignal", selector(999999, R"(,"signal":9)")), "not_found");
+  EXPECT_EQ(code_of("SendSignal", selector(1, R"(,"signal":2)")), "unimplemented");
+  EXPECT_EQ(code_of("SendInput", stdin_message(999999, "x")), "not_found");
+  EXPECT_EQ(code_of("SendInput", "{}"), "unimplemented");
+  EXPECT_EQ(code_of("CloseStdin", selector(999999)), "not_found");
+  EXPECT_EQ(code_of("Update", selector(999999)), "not_found");
+  EXPECT_EQ(code_of("NoSuchMethod", "{}"), "unimplemented");
+  EXPECT_EQ(code_of("List", "nonsense"), "");
+  auto stream = open_stream("/process.Process/Connect", selector(999999));
+  EXPECT_NE(finish(stream).end_of_stream->find("not_found"), std::string::npos);
+}
+
+TEST_F(ProcessServiceTest, InputIsWrittenAndClosed) {
+  auto stream = start("cat");
+  const uint32_t pid = stream.outcome.pid;
+  EXPECT_EQ(rpc("/process.Process/SendInput", stdin_message(pid, "hello\n")).body, "{}");
+  EXPECT_EQ(rpc("/process.Process/SendInput", stdin_message(pid, "")).body, "{}");
+  ASSERT_TRUE(next(stream));
+  EXPECT_EQ(stream.outcome.output, "hello\n");
+  EXPECT_NE(rpc("/process.Process/SendInput", selector(pid, R"(,"input":{"pty":"aGk="})"))
+                .body.find("internal"),
+            std::string::npos);
+  EXPECT_EQ(rpc("/process.Process/CloseStdin", selector(pid)).body, "{}");
+  const StreamOutcome outcome = finish(stream);
+  EXPECT_EQ(outcome.output, "hello\n");
+  EXPECT_EQ(outcome.end, kGoodEnd);
+}
+
+TEST_F(ProcessServiceTest, ProcessWithoutStdinRefusesInput) {
+  auto stream = start("exec sleep 100", R"(,"stdin":false)");
+  const uint32_t pid = stream.outcome.pid;
+  EXPECT_EQ(rpc("/process.Process/SendInput", stdin_message(pid, "x")).status, 500);
+  EXPECT_EQ(rpc("/process.Process/CloseStdin", selector(pid)).status, 200);
+  rpc("/process.Process/SendSignal", selector(pid, R"(,"signal":9)"));
+  finish(stream);
+}
+
+TEST_F(ProcessServiceTest, LargeInputWaitsForTheReader) {
+  auto stream = start("sleep 0.3; wc -c");
+  const uint32_t pid = stream.outcome.pid;
+  const std::string data(1u << 20, 'x');
+  EXPECT_EQ(rpc("/process.Process/SendInput", stdin_message(pid, data)).body, "{}");
+  rpc("/process.Process/CloseStdin", selector(pid));
+  EXPECT_EQ(trim(finish(stream).output), std::to_string(data.size()));
+}
+
+TEST_F(ProcessServiceTest, BlockedInputEndsAtItsDeadlineAndFreesTheNext) {
+  auto stream = start("sleep 0.6; cat >/dev/null; echo done");
+  const uint32_t pid = stream.outcome.pid;
+  const auto blocked =
+      rpc("/process.Process/SendInput", stdin_message(pid, std::string(200'000, 'x')),
+          {{"Connect-Timeout-Ms", "100"}});
+  EXPECT_EQ(blocked.status, 504);
+  EXPECT_EQ(rpc("/process.Process/SendInput", stdin_message(pid, "x")).status, 200);
+  rpc("/process.Process/CloseStdin", selector(pid));
+  EXPECT_EQ(finish(stream).output, "done\n");
+}
+
+TEST_F(ProcessServiceTest, TagsSelectProcesses) {
+  auto stream = start("exec sleep 100", R"(,"tag":"mine")");
+  EXPECT_NE(rpc("/process.Process/List", "{}").body.find(R"("tag":"mine")"), std::string::npos);
+  EXPECT_EQ(
+      rpc("/process.Process/SendSignal", R"({"process":{"tag":"mine"},"signal":"SIGNAL_SIGKILL"})")
+          .status,
+      200);
+  EXPECT_EQ(finish(stream).end, kKilledEnd);
+}
+
+TEST_F(ProcessServiceTest, StreamInputReachesTheProcessWhileTheBodyIsOpen) {
+  auto stream = start("cat");
+  const uint32_t pid = stream.outcome.pid;
+  const auto input = connect();
+  std::string first;
+  connect::append_envelope(first, cat(R"({"start":)", selector(pid), "}"));
+  connect::append_envelope(first, R"({"data":{"input":{"stdin":"b25l"}}})");
+  ASSERT_TRUE(run(input->write_head(
+      head("POST", "/process.Process/StreamInput", {{"Content-Type", "application/connect+json"}}),
+      std::nullopt, first)));
+  ASSERT_TRUE(next(stream));
+  EXPECT_EQ(stream.outcome.output, "one");
+  std::string second;
+  connect::append_envelope(second, R"({"keepalive":{}})");
+  connect::append_envelope(second, R"({"data":{"input":{"stdin":"dHdv"}}})");
+  ASSERT_TRUE(run(input->write_body(second)));
+  ASSERT_TRUE(next(stream));
+  EXPECT_EQ(stream.outcome.output, "onetwo");
+  ASSERT_TRUE(run(input->finish_body()));
+  const auto answer = run(input->read_head("POST"));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(*run(input->body().read_all(1000)), std::string("\0\0\0\0\2{}\2\0\0\0\2{}", 14));
+  // The end of the body does not close stdin.
+  rpc("/process.Process/CloseStdin", selector(pid));
+  EXPECT_EQ(finish(stream).end, kGoodEnd);
+}
+
+TEST_F(ProcessServiceTest, StreamInputToAnUnknownProcessIsAnsweredBeforeTheBodyEnds) {
+  const auto input = connect();
+  std::string first;
+  connect::append_envelope(first, cat(R"({"start":)", selector(999999), "}"));
+  ASSERT_TRUE(run(input->write_head(
+      head("POST", "/process.Process/StreamInput", {{"Content-Type", "application/connect+json"}}),
+      std::nullopt, first)));
+  const auto answer = run(input->read_head("POST"));
+  ASSERT_TRUE(answer);
+  EXPECT_NE(run(input->body().read_all(1000))->find("not_found"), std::string::npos);
+}
+
+TEST_F(ProcessServiceTest, TerminalEchoesResizesAndEnds) {
+  auto stream =
+      start("stty size; read line; stty size; exit 4", R"(,"pty":{"size":{"cols":80,"rows":24}})");
+  const uint32_t pid = stream.outcome.pid;
+  while (stream.outcome.terminal.find("24 80\r\n") == std::string::npos) ASSERT_TRUE(next(stream));
+  EXPECT_EQ(
+      rpc("/process.Process/Update", selector(pid, R"(,"pty":{"size":{"cols":100,"rows":30}})"))
+          .status,
+      200);
+  EXPECT_EQ(rpc("/process.Process/CloseStdin", selector(pid)).status, 500);
+  EXPECT_EQ(rpc("/process.Process/SendInput", stdin_message(pid, "x")).status, 500);
+  EXPECT_EQ(rpc("/process.Process/SendInput",
+                selector(pid, cat(R"(,"input":{"pty":")", to_base64("go\n"), "\"}")))
+                .status,
+            200);
+  const StreamOutcome outcome = finish(stream);
+  EXPECT_NE(outcome.terminal.find("go\r\n"), std::string::npos);
+  EXPECT_NE(outcome.terminal.find("30 100\r\n"), std::string::npos);
+  EXPECT_NE(outcome.end->find(R"("exitCode":4)"), std::string::npos);
+  EXPECT_EQ(outcome.output, "");
+}
+
+TEST_F(ProcessServiceTest, KeepaliveFillsSilence) {
+  auto stream = start("sleep 2.5", "", {{"Keepalive-Ping-Interval", "1"}});
+  EXPECT_EQ(finish(stream).keepalives, 2u);
+}
+
+TEST_F(ProcessServiceTest, ManyQuickCommandsLeakNothing) {
+  const auto count_fds = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  run_shell("true");
+  const auto before = count_fds();
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(run_shell("echo x").output, "x\n");
+  // Closed connections of the last calls may still be on their way out.
+  EXPECT_LE(count_fds(), before + 2);
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+}  // namespace
+}  // namespace alcove::agent

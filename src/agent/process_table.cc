@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "agent/process_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/strings.h"
+
+namespace alcove::agent {
+namespace {
+
+bool matches(const ProcessSelector& selector, uint32_t pid, const std::optional<std::string>& tag) {
+  if (const auto* by_pid = std::get_if<ByPid>(&selector)) return by_pid->pid == pid;
+  if (const auto* by_tag = std::get_if<ByTag>(&selector)) return tag && *tag == by_tag->tag;
+  return false;
+}
+
+std::string describe(const ProcessSelector& selector) {
+  if (const auto* by_pid = std::get_if<ByPid>(&selector)) return cat("pid ", by_pid->pid);
+  if (const auto* by_tag = std::get_if<ByTag>(&selector)) return cat("tag '", by_tag->tag, "'");
+  return "no selector";
+}
+
+}  // namespace
+
+ProcessTable::ProcessTable(const boost::asio::any_io_executor& executor, ChildReaper& reaper,
+                           net::BlockingPool& pool)
+    : executor_(executor), reaper_(reaper), pool_(pool), timer_(executor) {}
+
+Task<Result<std::shared_ptr<Process>>> ProcessTable::start(ProcessConfig config,
+                                                           std::optional<std::string> tag,
+                                                           SpawnSpec spec) {
+  reaper_.expect_start();
+  auto job = [wanted = std::move(spec)] { return spawn(wanted); };
+  auto spawned = co_await pool_.run(std::move(job));
+  if (!spawned) {
+    reaper_.forget_start();
+    co_return fail(std::move(spawned).error());
+  }
+  const pid_t pid = spawned->pid;
+  ProcessInfo info{std::move(config), static_cast<uint32_t>(pid), std::move(tag)};
+  auto process = std::make_shared<Process>(executor_, std::move(info), *std::move(spawned));
+  live_.push_back(process);
+  reaper_.watch(pid, [process](int wait_status) { process->exited(wait_status); });
+  co_return process;
+}
+
+void ProcessTable::run(const std::shared_ptr<Process>& process) {
+  process->start([this](Process& over) { ended(over); });
+}
+
+Result<std::shared_ptr<Process>> ProcessTable::find(const ProcessSelector& selector) const {
+  if (std::holds_alternative<std::monostate>(selector)) {
+    return fail(Code::kUnimplemented, "the request names no process");
+  }
+  // The latest first: a pid may be reused while its former owner's outputs are still open.
+  const auto found = std::find_if(live_.rbegin(), live_.rend(), [&](const auto& process) {
+    return matches(selector, process->info().pid, process->info().tag);
+  });
+  if (found == live_.rend()) {
+    return fail(Code::kNotFound, cat("process with ", describe(selector), " not found"));
+  }
+  return *found;
+}
+
+std::optional<ProcessTable::Ended> ProcessTable::find_ended(const ProcessSelector& selector) const {
+  const auto now = std::chrono::steady_clock::now();
+  const auto found = std::find_if(retained_.rbegin(), retained_.rend(), [&](const Retained& r) {
+    return r.until > now && matches(selector, r.pid, r.tag);
+  });
+  if (found == retained_.rend()) return {};
+  return Ended{found->pid, describe_exit(found->wait_status)};
+}
+
+std::vector<ProcessInfo> ProcessTable::list() const {
+  std::vector<ProcessInfo> infos;
+  infos.reserve(live_.size());
+  for (const auto& process : live_) infos.push_back(process->info());
+  return infos;
+}
+
+void ProcessTable::ended(Process& process) {
+  retained_.push_back({process.info().pid, process.wait_status(), process.info().tag,
+                       std::chrono::steady_clock::now() + kRetention});
+  std::erase_if(live_, [&](const auto& other) { return other.get() == &process; });
+  arm_timer();
+}
+
+void ProcessTable::evict() {
+  const auto now = std::chrono::steady_clock::now();
+  while (!retained_.empty() && retained_.front().until <= now) retained_.pop_front();
+  if (retained_.empty()) retained_.shrink_to_fit();
+}
+
+void ProcessTable::arm_timer() {
+  if (timer_armed_ || retained_.empty()) return;
+  timer_armed_ = true;
+  // One wake-up for all of them; those that are too old are not found any more before it.
+  timer_.expires_at(retained_.back().until);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (error) return;
+    timer_armed_ = false;
+    evict();
+    arm_timer();
+  });
+}
+
+}  // namespace alcove::agent

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "agent/upload_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "agent/file_io.h"
+#include "agent/fs_operations.h"
+#include "agent/paths.h"
+#include "base/strings.h"
+#include "base/unique_fd.h"
+
+namespace alcove::agent {
+namespace {
+
+constexpr size_t kWriteSize = 256 * 1024;
+
+}  // namespace
+
+struct UploadFile::Job {
+  std::string path;
+  User owner;
+  Metadata metadata;
+  UniqueFd fd;
+  bool existed = false;
+
+  Result<void> open();
+  Result<void> write(std::string_view data);
+  Result<UploadedFile> close();
+};
+
+Result<void> UploadFile::Job::open() {
+  struct stat info{};
+  existed = ::stat(path.c_str(), &info) == 0;
+  if (existed && S_ISDIR(info.st_mode)) {
+    return fail(Code::kInvalidArgument, cat("path '", path, "' is a directory"));
+  }
+  if (!existed) {
+    ALCOVE_TRY(ensure_directory(parent_path(path), owner));
+  } else if (::chown(path.c_str(), owner.uid, owner.gid) != 0) {
+    return fail_errno(errno, cat("chown '", path, "'"));
+  }
+  // O_NONBLOCK: opening a fifo that nobody reads fails instead of waiting for ever.
+  ALCOVE_TRY_ASSIGN(fd,
+                    open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_NONBLOCK, 0666));
+  if (!existed && ::fchown(fd.get(), owner.uid, owner.gid) != 0) {
+    return fail_errno(errno, cat("chown '", path, "'"));
+  }
+  return {};
+}
+
+Result<void> UploadFile::Job::write(std::string_view data) {
+  if (!fd.valid()) ALCOVE_TRY(open());
+  if (auto written = write_all(fd.get(), data); !written) {
+    return fail(written.error().context(cat("'", path, "'")));
+  }
+  return {};
+}
+
+Result<UploadedFile> UploadFile::Job::close() {
+  UploadedFile file{path, {}};
+  // A file that was just made has no metadata to reconcile.
+  if (existed || !metadata.empty()) {
+    ALCOVE_TRY(replace_metadata(fd.get(), metadata));
+    file.metadata = read_metadata(path);
+  }
+  const int raw = fd.release();
+  // EINTR leaves the descriptor closed, too. EDQUOT and EIO can show up as late as here.
+  if (::close(raw) != 0 && errno != EINTR) return fail_errno(errno, path);
+  return file;
+}
+
+UploadFile::UploadFile(net::BlockingPool& pool, std::string path, User owner, Metadata metadata)
+    : pool_(pool), job_(std::make_shared<Job>()) {
+  job_->path = std::move(path);
+  job_->owner = std::move(owner);
+  job_->metadata = std::move(metadata);
+}
+
+Task<Result<void>> UploadFile::add(std::string_view data) {
+  while (!data.empty()) {
+    const size_t count = std::min(data.size(), kWriteSize - buffer_.size());
+    buffer_.append(data.substr(0, count));
+    data.remove_prefix(count);
+    if (buffer_.size() == kWriteSize) ALCOVE_CO_TRY(co_await flush());
+  }
+  co_return Result<void>();
+}
+
+Task<Result<void>> UploadFile::flush() {
+  auto piece = std::make_shared<std::string>(std::move(buffer_));
+  buffer_.clear();
+  auto work = [job = job_, piece] { return job->write(*piece); };
+  auto written = co_await pool_.run(std::move(work));
+  // The memory is used again: a large upload does not allocate for each piece.
+  buffer_ = std::move(*piece);
+  buffer_.clear();
+  co_return written;
+}
+
+Task<Result<UploadedFile>> UploadFile::finish() {
+  auto work = [job = job_, rest = std::move(buffer_)]() -> Result<UploadedFile> {
+    ALCOVE_TRY(job->write(rest));
+    return job->close();
+  };
+  return pool_.run(std::move(work));
+}
+
+int UploadFile::status_of(const Error& error) {
+  if (error.error_number() == ENOSPC || error.error_number() == EDQUOT) return 507;
+  if (error.code() == Code::kInvalidArgument && error.error_number() == 0) return 400;
+  return 500;
+}
+
+}  // namespace alcove::agent

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "agent/metadata.h"
+#include "agent/users.h"
+#include "base/result.h"
+#include "net/blocking_pool.h"
+#include "net/task.h"
+
+namespace alcove::agent {
+
+// What the answer says about a stored file.
+struct UploadedFile {
+  std::string path;
+  Metadata metadata;
+};
+
+// A file that is being written on the pool, in large pieces. The order of system calls is part of
+// the protocol (3.4): watchers of a small new file see exactly CREATE, CHMOD, WRITE, so a small
+// file is written with one write(), in place, without changing its mode or times.
+class UploadFile {
+ public:
+  UploadFile(net::BlockingPool& pool, std::string path, User owner, Metadata metadata);
+
+  // Takes all of `data`; what was handed in before may be written meanwhile.
+  Task<Result<void>> add(std::string_view data);
+  // Writes the rest; the file is complete then.
+  Task<Result<UploadedFile>> finish();
+
+  // The HTTP status for a failure of the above.
+  static int status_of(const Error& error);
+
+ private:
+  struct Job;
+  Task<Result<void>> flush();
+
+  net::BlockingPool& pool_;
+  // Shared with the pool's thread, which outlives a request that is canceled.
+  std::shared_ptr<Job> job_;
+  std::string buffer_;
+};
+
+}  // namespace alcove::agent
