@@ -89,7 +89,8 @@ class Driver {
   virtual Result<std::unique_ptr<Machine>> boot(const BootSpec& spec) = 0;
 
   // Takes over a sandbox that an earlier server started; kNotFound if it is gone.
-  virtual Result<std::unique_ptr<Machine>> adopt(const SandboxId& id, const std::string& record) = 0;
+  virtual Result<std::unique_ptr<Machine>> adopt(const SandboxId& id,
+                                                 const std::string& record) = 0;
 
   // Kills and removes every sandbox of this driver (below its own names) that is not in `keep`:
   // what a crash left behind. Called once at start, before the first boot.

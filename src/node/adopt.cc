@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+// What the node does with sandboxes of an earlier server: take over, or clear away.
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "node/local_node.h"
+
+namespace alcove::node {
+
+Result<void> LocalNode::adopt_existing() {
+  ALCOVE_TRY_ASSIGN(const std::vector<store::Sandbox> records, deps_.store.list_sandboxes());
+  std::vector<SandboxId> alive;
+  std::set<std::string> agents = {agent_hash_};
+  const WallTime now = deps_.clock.now();
+  for (const store::Sandbox& record : records) {
+    auto machine = deps_.driver.adopt(record.id, record.machine_record);
+    if (!machine || record.end_at <= now) {
+      if (machine) {
+        (*machine)->kill();
+        (void)(*machine)->destroy();
+        log_info(cat("sandbox ", record.id.str(), " expired while the server was down"));
+      }
+      ALCOVE_TRY(deps_.store.remove_sandbox(record.id));
+      continue;
+    }
+    alive.push_back(record.id);
+    agents.insert(record.agent_hash);
+    admit(std::make_shared<RunningSandbox>(record, deps_.driver.isolation_class(),
+                                           std::move(*machine)));
+  }
+  ALCOVE_TRY(deps_.driver.sweep(alive));
+
+  ALCOVE_TRY_ASSIGN(const std::vector<SandboxId> uppers, deps_.uppers.list());
+  const std::set<SandboxId> keep(alive.begin(), alive.end());
+  for (const SandboxId& id : uppers) {
+    if (keep.contains(id)) continue;
+    if (auto removed = deps_.uppers.remove(id); !removed) {
+      log_warn(cat("delete files of sandbox ", id.str(), ": ", removed.error().message()));
+    }
+  }
+  if (!alive.empty()) log_info(cat("took over ", alive.size(), " running sandboxes"));
+  return deps_.agents.keep_only(agents);
+}
+
+void LocalNode::end_all() {
+  for (const LiveSandboxPtr& live : list()) {
+    const SandboxId id = live->record().id;
+    const SandboxPtr sandbox = find_running(id);
+    if (!sandbox) continue;
+    {
+      const std::lock_guard lock(mutex_);
+      sandboxes_.erase(id);
+    }
+    sandbox->end();
+    if (auto stored = deps_.store.remove_sandbox(id); !stored) {
+      log_error(cat("forget sandbox ", id.str(), ": ", stored.error().message()));
+    }
+    remove_remains(sandbox);
+  }
+}
+
+}  // namespace alcove::node

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "node/local_node.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "agent/client.h"
+#include "base/defer.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "net/event_loops.h"
+#include "node/introduce_agent.h"
+
+namespace alcove::node {
+namespace asio = boost::asio;
+
+namespace {
+
+// Below this share of free space creates are refused, so that sandboxes that run are not the ones
+// who find the disk full.
+constexpr double kMinimumFreeShare = 0.05;
+
+// A machine that does not come up is a fault here, whatever the kernel or the agent called it:
+// kUnavailable would tell the client to come again.
+Error boot_failure(const Error& error) {
+  return Error(Code::kInternal, error.message(), error.where());
+}
+
+}  // namespace
+
+// What the loop waits for on behalf of one sandbox.
+struct LocalNode::Watch {
+  explicit Watch(asio::io_context& loop) : exit(loop), expiry(loop) {}
+  ~Watch() {
+    // The machine owns the descriptor.
+    if (exit.is_open()) (void)exit.release();
+  }
+  asio::posix::stream_descriptor exit;
+  asio::steady_timer expiry;
+};
+
+LocalNode::LocalNode(Dependencies dependencies, std::string agent_hash)
+    : deps_(std::move(dependencies)), agent_hash_(std::move(agent_hash)) {}
+
+LocalNode::~LocalNode() { stop(); }
+
+Result<void> LocalNode::check_disk_space() {
+  ALCOVE_TRY_ASSIGN(const image::PoolSpace space, deps_.uppers.space());
+  if (static_cast<double>(space.free_bytes) <
+      kMinimumFreeShare * static_cast<double>(space.total_bytes)) {
+    return fail(Code::kUnavailable, "the disk pool is nearly full: kill sandboxes or enlarge it");
+  }
+  return {};
+}
+
+Task<Result<LocalNode::SandboxPtr>> LocalNode::boot(const SandboxId& id,
+                                                    const CreateRequest& request,
+                                                    const BuildImage& image) {
+  sandbox::BootSpec spec;
+  spec.id = id;
+  spec.pool_key = request.template_record.build_hash;
+  spec.layers = image.layers;
+  spec.limits = image.limits;
+  spec.hostname = image.hostname;
+  spec.agent_path = deps_.agents.path(agent_hash_);
+  spec.agent_args = {"--listen-fd", "3"};
+
+  auto made = co_await deps_.kernel_pool.run(
+      [this, spec = std::move(spec)]() mutable -> Result<std::unique_ptr<sandbox::Machine>> {
+        ALCOVE_TRY_ASSIGN(const image::Upper upper,
+                          deps_.uppers.create(spec.id, spec.limits.disk_bytes));
+        spec.upper_dir = upper.upper_dir;
+        spec.work_dir = upper.work_dir;
+        auto machine = deps_.driver.boot(spec);
+        if (!machine) (void)deps_.uppers.remove(spec.id);
+        return machine;
+      });
+  if (!made) co_return fail(boot_failure(std::move(made).error().context("boot sandbox")));
+
+  store::Sandbox record;
+  record.id = id;
+  record.team = request.team;
+  record.template_id = request.template_record.id;
+  record.template_alias = request.template_record.name;
+  record.build = request.template_record.build;
+  record.build_hash = request.template_record.build_hash;
+  record.vcpu_count = image.limits.vcpu_count;
+  record.memory_bytes = image.limits.memory_bytes;
+  record.disk_bytes = image.limits.disk_bytes;
+  record.metadata = request.metadata;
+  record.secure = request.agent_access == CreateRequest::Access::kToken;
+  if (record.secure) record.envd_token = deps_.tokens.agent_token(id);
+  if (request.traffic_access == CreateRequest::Access::kToken) {
+    record.traffic_token = deps_.tokens.traffic_token(id);
+  }
+  record.allow_internet_access = request.allow_internet_access;
+  record.network_json = request.network_json;
+  record.mcp_json = request.mcp_json;
+  record.driver = deps_.driver.isolation_class();
+  record.machine_record = (*made)->record();
+  record.agent_hash = agent_hash_;
+
+  agent::InitRequest init;
+  init.sandbox_id = id.str();
+  init.template_id = record.template_id.str();
+  init.team_id = record.team.str();
+  std::map<std::string, std::string> env_vars = image.env_vars;
+  for (const auto& [name, value] : request.env_vars) env_vars[name] = value;
+  init.env_vars = std::move(env_vars);
+  if (record.secure) init.access_token = record.envd_token;
+  init.control_token = deps_.tokens.control_token(id);
+  init.default_user = image.default_user;
+  if (!image.workdir.empty()) init.default_workdir = image.workdir;
+  auto introduced = co_await introduce_agent(**made, std::move(init));
+
+  // The life of a sandbox counts from here, not from the arrival of the request.
+  record.started_at = deps_.clock.now();
+  record.end_at = record.started_at + request.timeout;
+  auto sandbox = std::make_shared<RunningSandbox>(std::move(record), deps_.driver.isolation_class(),
+                                                  std::move(*made));
+  if (!introduced) {
+    sandbox->end();
+    remove_remains(sandbox);
+    co_return fail(boot_failure(std::move(introduced).error().context("introduce agent")));
+  }
+  co_return sandbox;
+}
+
+Task<Result<LiveSandboxPtr>> LocalNode::create(CreateRequest request) {
+  ALCOVE_CO_TRY_ASSIGN(const BuildImage image,
+                       decode_build_image(request.template_record.build_json));
+  ALCOVE_CO_TRY(check_disk_space());
+  const SandboxId id = make_sandbox_id();
+  ALCOVE_CO_TRY_ASSIGN(SandboxPtr sandbox, co_await boot(id, request, image));
+
+  auto stored = co_await deps_.store_pool.run(
+      [this, sandbox] { return deps_.store.put_sandbox(sandbox->record()); });
+  if (!stored) {
+    sandbox->end();
+    remove_remains(sandbox);
+    co_return fail(std::move(stored).error().context("record sandbox"));
+  }
+  admit(sandbox);
+  co_return sandbox;
+}
+
+void LocalNode::admit(SandboxPtr sandbox) {
+  {
+    const std::lock_guard lock(mutex_);
+    sandboxes_.emplace(sandbox->record().id, sandbox);
+  }
+  asio::post(deps_.loop, [this, sandbox = std::move(sandbox)] { watch(sandbox); });
+}
+
+void LocalNode::watch(SandboxPtr sandbox) {
+  if (stopped_ || !sandbox->running()) return;
+  const SandboxId id = sandbox->record().id;
+  auto watch = std::make_unique<Watch>(deps_.loop);
+  watch->exit.assign(sandbox->machine().exit_fd());
+  watch->exit.async_wait(asio::posix::descriptor_base::wait_read,
+                         [this, sandbox](const boost::system::error_code& error) {
+                           if (error || !sandbox->running()) return;
+                           net::spawn(deps_.loop,
+                                      [](LocalNode* self, SandboxPtr dead) -> Task<void> {
+                                        (void)co_await self->retire(dead, "its first process died");
+                                      }(this, sandbox));
+                         });
+  watches_[id] = std::move(watch);
+  arm_expiry(sandbox);
+}
+
+void LocalNode::arm_expiry(const SandboxPtr& sandbox) {
+  const auto found = watches_.find(sandbox->record().id);
+  if (found == watches_.end()) return;
+  asio::steady_timer& timer = found->second->expiry;
+  timer.expires_after(sandbox->end_at() - deps_.clock.now());
+  timer.async_wait([this, sandbox](const boost::system::error_code& error) {
+    if (!error && sandbox->running()) net::spawn(deps_.loop, expire(sandbox));
+  });
+}
+
+Task<void> LocalNode::expire(SandboxPtr sandbox) {
+  // The timer runs on the steady clock: after a step of the wall clock it may be early.
+  if (sandbox->end_at() > deps_.clock.now()) {
+    arm_expiry(sandbox);
+    co_return;
+  }
+  (void)co_await retire(sandbox, "its time is over");
+}
+
+Task<Result<void>> LocalNode::retire(SandboxPtr sandbox, std::string reason) {
+  const SandboxId id = sandbox->record().id;
+  {
+    const std::lock_guard lock(mutex_);
+    if (sandboxes_.erase(id) == 0) co_return Result<void>{};
+    ending_.insert(id);
+  }
+  sandbox->end();
+  log_debug(cat("sandbox ", id.str(), " ends: ", reason));
+  asio::post(deps_.loop, [this, id] { watches_.erase(id); });
+  auto stored =
+      co_await deps_.store_pool.run([this, id] { return deps_.store.remove_sandbox(id); });
+  {
+    const std::lock_guard lock(mutex_);
+    ending_.erase(id);
+  }
+  if (!stored) {
+    // It is dead all the same; the next start finds the record without a machine and drops it.
+    log_error(cat("forget sandbox ", id.str(), ": ", stored.error().message()));
+  }
+  remove_remains(std::move(sandbox));
+  co_return stored;
+}
+
+void LocalNode::remove_remains(SandboxPtr sandbox) {
+  auto job = [this, sandbox] {
+    if (auto destroyed = sandbox->machine().destroy(); !destroyed) {
+      log_warn(
+          cat("clean up sandbox ", sandbox->record().id.str(), ": ", destroyed.error().message()));
+    }
+    if (auto removed = deps_.uppers.remove(sandbox->record().id); !removed) {
+      log_warn(cat("delete files of sandbox ", sandbox->record().id.str(), ": ",
+                   removed.error().message()));
+    }
+  };
+  if (!deps_.kernel_pool.submit(job)) job();
+}
+
+LocalNode::SandboxPtr LocalNode::find_running(const SandboxId& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = sandboxes_.find(id);
+  return found == sandboxes_.end() ? nullptr : found->second;
+}
+
+LiveSandboxPtr LocalNode::find(const SandboxId& id) const { return find_running(id); }
+
+std::vector<LiveSandboxPtr> LocalNode::list() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<LiveSandboxPtr> all;
+  all.reserve(sandboxes_.size());
+  for (const auto& [id, sandbox] : sandboxes_) all.push_back(sandbox);
+  return all;
+}
+
+Task<Result<bool>> LocalNode::kill(SandboxId id) {
+  if (SandboxPtr sandbox = find_running(id)) {
+    ALCOVE_CO_TRY(co_await retire(std::move(sandbox), "killed by request"));
+    co_return true;
+  }
+  // Somebody else is killing it: done when that is durable.
+  bool waited = false;
+  asio::steady_timer pause(co_await asio::this_coro::executor);
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!ending_.contains(id)) co_return waited;
+    }
+    waited = true;
+    pause.expires_after(std::chrono::milliseconds(2));
+    (void)co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+}
+
+Task<Result<void>> LocalNode::set_end(SandboxId id, WallTime end_at) {
+  const SandboxPtr sandbox = find_running(id);
+  if (!sandbox) co_return fail(Code::kNotFound, cat("sandbox ", id.str(), " was not found"));
+  ALCOVE_CO_TRY(co_await deps_.store_pool.run(
+      [this, id, end_at] { return deps_.store.set_sandbox_end(id, end_at); }));
+  sandbox->set_end_at(end_at);
+  asio::post(deps_.loop, [this, sandbox] { arm_expiry(sandbox); });
+  co_return Result<void>{};
+}
+
+Task<Result<WallTime>> LocalNode::extend_end(SandboxId id, WallTime end_at) {
+  const SandboxPtr sandbox = find_running(id);
+  if (!sandbox) co_return fail(Code::kNotFound, cat("sandbox ", id.str(), " was not found"));
+  if (sandbox->end_at() >= end_at) co_return sandbox->end_at();
+  ALCOVE_CO_TRY(co_await set_end(id, end_at));
+  co_return end_at;
+}
+
+void LocalNode::stop() {
+  stopped_ = true;
+  watches_.clear();
+}
+
+}  // namespace alcove::node

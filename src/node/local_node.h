@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/descriptor_base.hpp>
+
+#include "base/clock.h"
+#include "image/upper_pool.h"
+#include "net/blocking_pool.h"
+#include "node/agent_store.h"
+#include "node/build_image.h"
+#include "node/node.h"
+#include "node/running_sandbox.h"
+#include "node/tokens.h"
+#include "store/store.h"
+
+namespace alcove::node {
+
+// The sandboxes of this machine. The registry is guarded by a mutex that is held for a lookup
+// only; blocking work runs on the two pools; timers and exit watches belong to `loop`.
+class LocalNode final : public Node {
+ public:
+  struct Dependencies {
+    boost::asio::io_context& loop;
+    sandbox::Driver& driver;
+    image::UpperPool& uppers;
+    store::Store& store;
+    // Kernel work: mounts, clones, rmdir. More threads than cores only add latency.
+    net::BlockingPool& kernel_pool;
+    net::BlockingPool& store_pool;
+    const Clock& clock;
+    AgentStore& agents;
+    TokenMaker tokens;
+  };
+
+  // `agent_hash`: the agent that new sandboxes run, already in `agents`.
+  LocalNode(Dependencies dependencies, std::string agent_hash);
+  ~LocalNode() override;
+
+  // Takes over what an earlier server left running, ends what expired meanwhile and removes what
+  // a crash left half-made. Blocks; before the loops start.
+  Result<void> adopt_existing();
+  // Stops timers and watches; sandboxes go on. On the loop, or after it has ended.
+  void stop();
+  // Ends every sandbox and removes all of it. Blocks.
+  void end_all();
+
+  Task<Result<LiveSandboxPtr>> create(CreateRequest request) override;
+  LiveSandboxPtr find(const SandboxId& id) const override;
+  std::vector<LiveSandboxPtr> list() const override;
+  Task<Result<bool>> kill(SandboxId id) override;
+  Task<Result<void>> set_end(SandboxId id, WallTime end_at) override;
+  Task<Result<WallTime>> extend_end(SandboxId id, WallTime end_at) override;
+
+ private:
+  using SandboxPtr = std::shared_ptr<RunningSandbox>;
+  struct Watch;
+
+  Task<Result<SandboxPtr>> boot(const SandboxId& id, const CreateRequest& request,
+                                const BuildImage& image);
+  Result<void> check_disk_space();
+  SandboxPtr find_running(const SandboxId& id) const;
+  // Registers it, watches for its death and arms its expiry.
+  void admit(SandboxPtr sandbox);
+  void watch(SandboxPtr sandbox);
+  void arm_expiry(const SandboxPtr& sandbox);
+  // Takes it out of the registry, ends it and makes that durable; the clean-up follows in the
+  // background.
+  Task<Result<void>> retire(SandboxPtr sandbox, std::string reason);
+  Task<void> expire(SandboxPtr sandbox);
+  void remove_remains(SandboxPtr sandbox);
+
+  Dependencies deps_;
+  const std::string agent_hash_;
+  mutable std::mutex mutex_;
+  std::unordered_map<SandboxId, SandboxPtr> sandboxes_;
+  // Being killed: taken out of `sandboxes_`, not yet durable.
+  std::set<SandboxId> ending_;
+  // On the loop only.
+  std::unordered_map<SandboxId, std::unique_ptr<Watch>> watches_;
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace alcove::node

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+
+#include <filesystem>
+#include <future>
+#include <optional>
+#include <thread>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include "http/server.h"
+#include "image/testing/temp_dir.h"
+#include "net/event_loops.h"
+#include "node/local_node.h"
+#include "node/testing/fake_driver.h"
+#include "store/testing/memory_store.h"
+
+namespace alcove::node {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A pool without disks: remembers who has directories.
+class FakeUppers final : public image::UpperPool {
+ public:
+  std::string kind() const override { return "fake"; }
+  Result<image::Upper> create(const SandboxId& id, uint64_t) override {
+    const std::lock_guard lock(mutex_);
+    ids_.insert(id);
+    return find(id);
+  }
+  image::Upper find(const SandboxId& id) const override { return {id.str(), id.str()}; }
+  Result<void> remove(const SandboxId& id) override {
+    const std::lock_guard lock(mutex_);
+    ids_.erase(id);
+    return {};
+  }
+  Result<std::vector<SandboxId>> list() const override {
+    const std::lock_guard lock(mutex_);
+    return std::vector<SandboxId>(ids_.begin(), ids_.end());
+  }
+  Result<uint64_t> used_bytes(const SandboxId&) const override { return 0; }
+  Result<image::PoolSpace> space() const override { return image::PoolSpace{100, free_.load()}; }
+  Result<void> set_limit(const SandboxId&, uint64_t) override { return {}; }
+
+  std::atomic<uint64_t> free_{50};
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<SandboxId> ids_;
+};
+
+class LocalNodeTest : public ::testing::Test {
+ protected:
+  LocalNodeTest()
+      : loops_(1),
+        kernel_pool_(std::in_place, "kernel", 2, 100),
+        store_pool_(std::in_place, "store", 1, 100) {
+    agent_.emplace(loops_.loop(0), [this](http::Exchange& exchange) { return answer(exchange); });
+    auto listener = net::make_listener("127.0.0.1", 0);
+    driver_.state->agent_port = *net::local_port(*listener);
+    EXPECT_TRUE(agent_->serve(std::move(*listener)));
+    node_.emplace(LocalNode::Dependencies{.loop = loops_.loop(0),
+                                          .driver = driver_,
+                                          .uppers = uppers_,
+                                          .store = store_,
+                                          .kernel_pool = *kernel_pool_,
+                                          .store_pool = *store_pool_,
+                                          .clock = clock_,
+                                          .agents = agents_,
+                                          .tokens = TokenMaker("seed")},
+                  "agent-hash");
+  }
+
+  ~LocalNodeTest() override {
+    loops_.stop();
+    node_->stop();
+    kernel_pool_.reset();
+    store_pool_.reset();
+    node_.reset();
+    agent_.reset();
+  }
+
+  Task<void> answer(http::Exchange& exchange) {
+    (void)co_await exchange.body().read_all(1 << 20);
+    (void)co_await exchange.respond({.status = agent_status_, .headers = {}, .body = {}});
+  }
+
+  template <typename T>
+  T wait(Task<T> task) {
+    return boost::asio::co_spawn(loops_.loop(0), std::move(task), boost::asio::use_future).get();
+  }
+
+  static CreateRequest request(std::chrono::seconds timeout = 300s) {
+    CreateRequest create;
+    create.team = TeamId("team");
+    create.template_record.name = "base";
+    create.template_record.build_json = encode_build_image({});
+    create.timeout = timeout;
+    return create;
+  }
+
+  // Work that follows in the background: true as soon as the condition holds.
+  template <typename Condition>
+  static bool eventually(Condition condition) {
+    for (int i = 0; i < 2000; ++i) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(2ms);
+    }
+    return false;
+  }
+  bool nothing_left() {
+    return eventually([this] {
+      const std::lock_guard lock(driver_.state->mutex);
+      return uppers_.list()->empty() && driver_.state->alive.empty();
+    });
+  }
+
+  image::TempDir dir_;
+  AgentStore agents_{dir_.path() + "/agents"};
+  SystemClock clock_;
+  testing::FakeDriver driver_;
+  FakeUppers uppers_;
+  store::testing::MemoryStore store_;
+  net::EventLoops loops_;
+  std::optional<net::BlockingPool> kernel_pool_;
+  std::optional<net::BlockingPool> store_pool_;
+  std::optional<http::Server> agent_;
+  std::optional<LocalNode> node_;
+  int agent_status_ = 204;
+};
+
+TEST_F(LocalNodeTest, CreateIsDurableAndFindable) {
+  loops_.start();
+  const auto made = wait(node_->create(request()));
+  ASSERT_TRUE(made) << made.error().message();
+  const store::Sandbox& record = (*made)->record();
+  EXPECT_EQ(node_->find(record.id), *made);
+  ASSERT_EQ(store_.list_sandboxes()->size(), 1u);
+  EXPECT_EQ(store_.list_sandboxes()->front().id, record.id);
+  EXPECT_EQ(record.end_at - record.started_at, 300s);
+  EXPECT_EQ(record.envd_token.size(), 64u);
+  EXPECT_TRUE(record.traffic_token.empty());
+}
+
+TEST_F(LocalNodeTest, FailedBootLeavesNothing) {
+  loops_.start();
+  driver_.fail_boot = true;
+  EXPECT_FALSE(wait(node_->create(request())));
+  EXPECT_TRUE(nothing_left());
+  EXPECT_TRUE(store_.list_sandboxes()->empty());
+}
+
+TEST_F(LocalNodeTest, RefusingAgentLeavesNothing) {
+  agent_status_ = 500;
+  loops_.start();
+  EXPECT_FALSE(wait(node_->create(request())));
+  EXPECT_TRUE(nothing_left());
+  EXPECT_TRUE(store_.list_sandboxes()->empty());
+}
+
+TEST_F(LocalNodeTest, FailedRecordLeavesNothing) {
+  store_.before_call = [](std::string_view call) -> Result<void> {
+    if (call == "put_sandbox") return fail(Code::kInternal, "disk on fire");
+    return {};
+  };
+  loops_.start();
+  EXPECT_FALSE(wait(node_->create(request())));
+  EXPECT_TRUE(nothing_left());
+  EXPECT_TRUE(node_->list().empty());
+}
+
+TEST_F(LocalNodeTest, NearlyFullPoolRefusesCreates) {
+  uppers_.free_ = 4;
+  loops_.start();
+  const auto made = wait(node_->create(request()));
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), Code::kUnavailable);
+}
+
+TEST_F(LocalNodeTest, KillIsDurableTellsEveryoneAndCleansUp) {
+  loops_.start();
+  const auto made = wait(node_->create(request()));
+  ASSERT_TRUE(made);
+  int told = 0;
+  (*made)->on_end([&] { ++told; });
+  const uint64_t forgotten = (*made)->on_end([&] { told += 100; });
+  (*made)->forget_end(forgotten);
+  const SandboxId id = (*made)->record().id;
+  EXPECT_TRUE(*wait(node_->kill(id)));
+  EXPECT_EQ(told, 1);
+  EXPECT_FALSE((*made)->running());
+  EXPECT_FALSE((*made)->connect(80, sandbox::Machine::Family::kV4));
+  EXPECT_EQ(node_->find(id), nullptr);
+  EXPECT_TRUE(store_.list_sandboxes()->empty());
+  EXPECT_TRUE(nothing_left());
+  EXPECT_FALSE(*wait(node_->kill(id)));
+  (*made)->on_end([&] { ++told; });
+  EXPECT_EQ(told, 2);
+}
+
+TEST_F(LocalNodeTest, ExpiresAtItsEnd) {
+  loops_.start();
+  const auto made = wait(node_->create(request(1s)));
+  ASSERT_TRUE(made);
+  EXPECT_TRUE(eventually([&] { return !(*made)->running(); }));
+  EXPECT_GE(clock_.now(), (*made)->end_at());
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(LocalNodeTest, SetEndMovesBothWaysAndExtendOnlyForward) {
+  loops_.start();
+  const auto made = wait(node_->create(request()));
+  ASSERT_TRUE(made);
+  const SandboxId id = (*made)->record().id;
+  const WallTime before = (*made)->end_at();
+  EXPECT_EQ(*wait(node_->extend_end(id, before - 10s)), before);
+  EXPECT_EQ((*made)->end_at(), before);
+  EXPECT_EQ(*wait(node_->extend_end(id, before + 10s)), before + 10s);
+  EXPECT_EQ(store_.list_sandboxes()->front().end_at, before + 10s);
+  ASSERT_TRUE(wait(node_->set_end(id, clock_.now())));
+  EXPECT_TRUE(eventually([&] { return !(*made)->running(); }));
+  EXPECT_EQ(wait(node_->set_end(id, before)).error().code(), Code::kNotFound);
+}
+
+TEST_F(LocalNodeTest, DeathOfTheFirstProcessEndsIt) {
+  loops_.start();
+  const auto made = wait(node_->create(request()));
+  ASSERT_TRUE(made);
+  eventfd_write(driver_.state->exit_fds[(*made)->record().id.str()], 1);
+  EXPECT_TRUE(eventually([&] { return node_->list().empty(); }));
+  EXPECT_TRUE(eventually([&] { return store_.list_sandboxes()->empty(); }));
+}
+
+store::Sandbox stored(const char* id, WallTime end_at) {
+  store::Sandbox record;
+  record.id = SandboxId(id);
+  record.machine_record = id;
+  record.end_at = end_at;
+  record.agent_hash = "old-agent";
+  return record;
+}
+
+TEST_F(LocalNodeTest, AdoptsTheLivingAndClearsTheRest) {
+  const WallTime now = clock_.now();
+  ASSERT_TRUE(store_.put_sandbox(stored("ialive", now + 1h)));
+  ASSERT_TRUE(store_.put_sandbox(stored("iexpired", now - 1s)));
+  ASSERT_TRUE(store_.put_sandbox(stored("idead", now + 1h)));
+  for (const char* id : {"ialive", "iexpired", "idead", "iorphan"}) {
+    ASSERT_TRUE(uppers_.create(SandboxId(id), 1));
+  }
+  driver_.adoptable = {"ialive", "iexpired"};
+  std::filesystem::create_directories(dir_.path() + "/agents");
+  for (const char* hash : {"old-agent", "agent-hash", "older-agent"}) {
+    std::filesystem::create_directory(dir_.path() + "/agents/" + hash);
+  }
+
+  ASSERT_TRUE(node_->adopt_existing());
+  EXPECT_NE(node_->find(SandboxId("ialive")), nullptr);
+  EXPECT_EQ(node_->list().size(), 1u);
+  EXPECT_EQ(store_.list_sandboxes()->size(), 1u);
+  EXPECT_EQ(uppers_.list()->size(), 1u);
+  EXPECT_EQ(driver_.swept_keep, std::vector<SandboxId>{SandboxId("ialive")});
+  EXPECT_TRUE(driver_.state->destroyed.contains("iexpired"));
+  EXPECT_TRUE(std::filesystem::exists(dir_.path() + "/agents/old-agent"));
+  EXPECT_FALSE(std::filesystem::exists(dir_.path() + "/agents/older-agent"));
+}
+
+TEST(BuildImage, SurvivesJson) {
+  BuildImage image;
+  image.layers = {"/a", "/b"};
+  image.limits.pids = 7;
+  image.default_user = "user";
+  image.env_vars = {{"A", "\"quoted\""}};
+  const auto decoded = decode_build_image(encode_build_image(image));
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->layers, image.layers);
+  EXPECT_EQ(decoded->limits.pids, 7u);
+  EXPECT_EQ(decoded->env_vars, image.env_vars);
+  for (const char* bad : {"", "[]", "{}", R"({"layers":3})"}) EXPECT_FALSE(decode_build_image(bad));
+}
+
+TEST(TokenMaker, IsStablePerIdAndDiffersByPurposeAndSeed) {
+  const TokenMaker maker("seed");
+  const SandboxId id("iabc");
+  EXPECT_EQ(maker.agent_token(id), TokenMaker("seed").agent_token(id));
+  EXPECT_NE(maker.agent_token(id), maker.traffic_token(id));
+  EXPECT_NE(maker.agent_token(id), TokenMaker("other").agent_token(id));
+  EXPECT_NE(maker.agent_token(id), maker.agent_token(SandboxId("iabd")));
+}
+
+TEST(AgentStore, KeepsAProgramByItsContent) {
+  const image::TempDir dir;
+  AgentStore store(dir.path() + "/agents");
+  const auto hash = store.add("/proc/self/exe");
+  ASSERT_TRUE(hash) << hash.error().message();
+  EXPECT_EQ(*store.add("/proc/self/exe"), *hash);
+  EXPECT_EQ(std::filesystem::status(store.path(*hash)).permissions(),
+            static_cast<std::filesystem::perms>(0755));
+  EXPECT_FALSE(store.add(dir.path() + "/none"));
+}
+
+}  // namespace
+}  // namespace alcove::node

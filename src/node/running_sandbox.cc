@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "node/running_sandbox.h"
+
+#include <utility>
+
+namespace alcove::node {
+
+RunningSandbox::RunningSandbox(store::Sandbox record, std::string isolation_class,
+                               std::unique_ptr<sandbox::Machine> machine)
+    : record_(std::move(record)),
+      isolation_class_(std::move(isolation_class)),
+      machine_(std::move(machine)),
+      end_at_(record_.end_at.time_since_epoch().count()) {}
+
+WallTime RunningSandbox::end_at() const {
+  return WallTime(WallTime::duration(end_at_.load(std::memory_order_relaxed)));
+}
+
+void RunningSandbox::set_end_at(WallTime end_at) {
+  end_at_.store(end_at.time_since_epoch().count(), std::memory_order_relaxed);
+}
+
+store::Sandbox RunningSandbox::current_record() const {
+  store::Sandbox record = record_;
+  record.end_at = end_at();
+  return record;
+}
+
+Result<UniqueFd> RunningSandbox::connect(uint16_t port, sandbox::Machine::Family family) {
+  if (!running()) return fail(Code::kNotFound, "the sandbox has ended");
+  return machine_->connect(port, family);
+}
+
+uint64_t RunningSandbox::on_end(std::function<void()> callback) {
+  const std::lock_guard lock(mutex_);
+  if (!running()) {
+    callback();
+    return 0;
+  }
+  const uint64_t registration = next_registration_++;
+  on_end_.emplace(registration, std::move(callback));
+  return registration;
+}
+
+void RunningSandbox::forget_end(uint64_t registration) {
+  const std::lock_guard lock(mutex_);
+  on_end_.erase(registration);
+}
+
+bool RunningSandbox::end() {
+  const std::lock_guard lock(mutex_);
+  if (!running_.exchange(false, std::memory_order_acq_rel)) return false;
+  machine_->kill();
+  for (auto& [registration, callback] : on_end_) callback();
+  on_end_.clear();
+  return true;
+}
+
+}  // namespace alcove::node

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "node/node.h"
+
+namespace alcove::node {
+
+// A LiveSandbox with its machine. Shared by the node's registry and by requests under way.
+class RunningSandbox final : public LiveSandbox {
+ public:
+  RunningSandbox(store::Sandbox record, std::string isolation_class,
+                 std::unique_ptr<sandbox::Machine> machine);
+
+  const store::Sandbox& record() const override { return record_; }
+  WallTime end_at() const override;
+  bool running() const override { return running_.load(std::memory_order_acquire); }
+  std::string isolation_class() const override { return isolation_class_; }
+  Result<UniqueFd> connect(uint16_t port, sandbox::Machine::Family family) override;
+  // The callbacks run under a lock: they must only post work, never call back in here.
+  uint64_t on_end(std::function<void()> callback) override;
+  void forget_end(uint64_t registration) override;
+
+  void set_end_at(WallTime end_at);
+  // Kills the processes and tells everyone who registered. True for the caller that did it.
+  bool end();
+  // The record with the current end.
+  store::Sandbox current_record() const;
+  sandbox::Machine& machine() { return *machine_; }
+
+ private:
+  const store::Sandbox record_;
+  const std::string isolation_class_;
+  const std::unique_ptr<sandbox::Machine> machine_;
+  std::atomic<WallTime::rep> end_at_;
+  std::atomic<bool> running_{true};
+  std::mutex mutex_;
+  uint64_t next_registration_ = 1;
+  std::map<uint64_t, std::function<void()>> on_end_;
+};
+
+}  // namespace alcove::node

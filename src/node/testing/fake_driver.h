@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <sys/eventfd.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/listener.h"
+#include "sandbox/driver.h"
+
+namespace alcove::node::testing {
+
+// Machines without processes: their agent is whatever listens on a loopback port.
+class FakeDriver final : public sandbox::Driver {
+ public:
+  struct State {
+    std::mutex mutex;
+    std::set<std::string> alive;
+    std::set<std::string> destroyed;
+    std::map<std::string, int> exit_fds;
+    uint16_t agent_port = 0;
+  };
+
+  class FakeMachine final : public sandbox::Machine {
+   public:
+    FakeMachine(std::shared_ptr<State> state, SandboxId id)
+        : state_(std::move(state)), id_(std::move(id)), exit_(eventfd(0, EFD_CLOEXEC)) {
+      const std::lock_guard lock(state_->mutex);
+      state_->alive.insert(id_.str());
+      state_->exit_fds[id_.str()] = exit_.get();
+    }
+    std::string record() const override { return "fake " + id_.str(); }
+    Result<UniqueFd> connect(uint16_t, Family) override {
+      return net::start_connect("127.0.0.1", state_->agent_port);
+    }
+    int exit_fd() const override { return exit_.get(); }
+    Result<sandbox::Usage> usage() override { return sandbox::Usage{}; }
+    void kill() override {
+      const std::lock_guard lock(state_->mutex);
+      state_->alive.erase(id_.str());
+    }
+    Result<void> destroy() override {
+      const std::lock_guard lock(state_->mutex);
+      state_->destroyed.insert(id_.str());
+      return {};
+    }
+
+   private:
+    std::shared_ptr<State> state_;
+    SandboxId id_;
+    UniqueFd exit_;
+  };
+
+  std::shared_ptr<State> state = std::make_shared<State>();
+  bool fail_boot = false;
+  // Which records adopt() finds alive.
+  std::set<std::string> adoptable;
+  std::vector<SandboxId> swept_keep;
+
+  std::string isolation_class() const override { return "fake"; }
+  Result<std::unique_ptr<sandbox::Machine>> boot(const sandbox::BootSpec& spec) override {
+    if (fail_boot) return fail(Code::kInternal, "no machine today");
+    return std::make_unique<FakeMachine>(state, spec.id);
+  }
+  Result<std::unique_ptr<sandbox::Machine>> adopt(const SandboxId& id,
+                                                  const std::string& record) override {
+    if (!adoptable.contains(record)) return fail(Code::kNotFound, "gone");
+    return std::make_unique<FakeMachine>(state, id);
+  }
+  Result<void> sweep(const std::vector<SandboxId>& keep) override {
+    swept_keep = keep;
+    return {};
+  }
+  void warm(const std::string&) override {}
+};
+
+}  // namespace alcove::node::testing
