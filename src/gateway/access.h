@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "http/message.h"
+#include "store/records.h"
+
+namespace alcove::gateway {
+
+// The answer for a request that may not reach that port of the sandbox; nothing if it may. The
+// agent's port is guarded by the agent's own token, and by refusing its control calls here; the
+// other ports by the traffic token, where the sandbox has one.
+std::optional<http::Response> refuse_access(const http::RequestHead& request,
+                                            const store::Sandbox& sandbox, uint16_t port);
+
+// Takes the same time wherever the texts differ (not when their lengths do).
+bool equal_in_constant_time(std::string_view a, std::string_view b);
+
+}  // namespace alcove::gateway

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "gateway/error_page.h"
+
+#include <array>
+#include <string>
+
+#include <boost/json/serialize.hpp>
+
+#include "base/strings.h"
+
+namespace alcove::gateway {
+namespace {
+
+constexpr std::string_view kJsonType = "application/json; charset=utf-8";
+constexpr std::string_view kHtmlType = "text/html; charset=utf-8";
+
+struct Words {
+  int status;
+  std::string_view message;
+  std::string_view title;
+  // After the title, before the id.
+  std::string_view explanation;
+};
+
+Words words_for(Trouble trouble) {
+  switch (trouble) {
+    case Trouble::kSandboxNotFound:
+      return {502, "The sandbox was not found", "Sandbox Not Found",
+              "This sandbox does not exist, or it has ended."};
+    case Trouble::kPortClosed:
+      return {502, "The sandbox is running but port is not open", "Port Closed",
+              "The sandbox is running, but there is no service running on port"};
+    case Trouble::kTrafficTokenMissing:
+      return {403,
+              "Sandbox is secured with traffic access token. Token header "
+              "'e2b-traffic-access-token' is missing",
+              "Missing Traffic Access Token",
+              "Requests to this sandbox need the header e2b-traffic-access-token."};
+    case Trouble::kTrafficTokenWrong:
+      return {403,
+              "Sandbox is secured with traffic access token. Provided token in header "
+              "'e2b-traffic-access-token' is invalid",
+              "Invalid Traffic Access Token",
+              "The header e2b-traffic-access-token does not hold this sandbox's token."};
+    case Trouble::kNoAnswer:
+      return {502, "The service in the sandbox closed the connection without an answer",
+              "No Answer", "The service closed the connection without an answer."};
+    case Trouble::kBadAnswer:
+      return {502, "The service in the sandbox sent an answer that is not valid HTTP",
+              "Invalid Answer", "The service sent an answer that is not valid HTTP."};
+  }
+  return {500, "Unknown trouble", "Error", ""};
+}
+
+bool names_port(Trouble trouble) {
+  return trouble == Trouble::kPortClosed || trouble == Trouble::kNoAnswer ||
+         trouble == Trouble::kBadAnswer;
+}
+
+// `id` needs no escaping: it is made of [a-z0-9].
+std::string json_body(Trouble trouble, const Words& words, const SandboxId& id, uint16_t port) {
+  std::string body = cat(R"({"sandboxId":")", id.str(), R"(","message":")", words.message, '"');
+  if (names_port(trouble)) body += cat(R"(,"port":)", port);
+  return body += cat(R"(,"code":)", words.status, '}');
+}
+
+std::string html_body(Trouble trouble, const Words& words, const SandboxId& id, uint16_t port) {
+  std::string explanation(words.explanation);
+  if (trouble == Trouble::kPortClosed) explanation += cat(' ', port, '.');
+  return cat(
+      "<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", words.title,
+      "</title><style>body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:15vh auto;"
+      "padding:0 1rem;color:#222}code{background:#eee;padding:.1em .3em;border-radius:3px}"
+      "@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}"
+      "code{background:#333}}</style></head><body><h1>",
+      words.title, "</h1><p>", explanation, "</p><p>Sandbox <code>", id.str(),
+      "</code>, port <code>", port, "</code></p></body></html>");
+}
+
+http::Response make_response(int status, std::string_view content_type, std::string body) {
+  http::Response response;
+  response.status = status;
+  response.headers.add("Content-Type", std::string(content_type));
+  response.body = std::move(body);
+  return response;
+}
+
+bool contains_ignoring_case(std::string_view text, std::string_view word) {
+  for (size_t at = 0; at + word.size() <= text.size(); ++at) {
+    if (equal_ignoring_case(text.substr(at, word.size()), word)) return true;
+  }
+  return false;
+}
+
+bool is_browser(std::string_view user_agent) {
+  constexpr std::array<std::string_view, 7> kNames = {"mozilla", "chrome", "safari", "firefox",
+                                                      "edge",    "opera",  "msie"};
+  for (const std::string_view name : kNames) {
+    if (contains_ignoring_case(user_agent, name)) return true;
+  }
+  return false;
+}
+
+bool is_from_script(const http::RequestHead& request) {
+  if (const auto mode = request.headers.get("Sec-Fetch-Mode")) {
+    for (const std::string_view scripted : {"cors", "no-cors", "same-origin", "websocket"}) {
+      if (equal_ignoring_case(trim(*mode), scripted)) return true;
+    }
+    return false;
+  }
+  return request.headers.has("X-Requested-With");
+}
+
+}  // namespace
+
+bool wants_html(const http::RequestHead& request) {
+  const auto user_agent = request.headers.get("User-Agent");
+  if (!user_agent || !is_browser(*user_agent)) return false;
+  const std::string_view accept = request.headers.get("Accept").value_or("");
+  if (contains_ignoring_case(accept, "application/json") &&
+      !contains_ignoring_case(accept, "text/html")) {
+    return false;
+  }
+  return !is_from_script(request);
+}
+
+http::Response make_error_page(Trouble trouble, const http::RequestHead& request,
+                               const SandboxId& id, uint16_t port) {
+  const Words words = words_for(trouble);
+  if (wants_html(request)) {
+    return make_response(words.status, kHtmlType, html_body(trouble, words, id, port));
+  }
+  return make_response(words.status, kJsonType, json_body(trouble, words, id, port));
+}
+
+http::Response make_control_path_refusal(std::string_view path) {
+  // The path is the client's text and may hold anything.
+  const std::string shown = is_valid_utf8(path) ? std::string(path) : std::string();
+  return make_response(404, kJsonType,
+                       cat(R"({"message":"Path not found","path":)", boost::json::serialize(shown),
+                           R"(,"code":404})"));
+}
+
+http::Response make_plain_text(int status, std::string_view text) {
+  return make_response(status, "text/plain; charset=utf-8", std::string(text));
+}
+
+}  // namespace alcove::gateway

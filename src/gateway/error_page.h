@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/ids.h"
+#include "http/message.h"
+
+namespace alcove::gateway {
+
+// What the gateway answers itself. Clients choose their exception by status and by parts of the
+// texts ("was not found", "port is not open"), so these are part of the protocol.
+enum class Trouble {
+  kSandboxNotFound,  // unknown, killed or not running
+  kPortClosed,       // running, but nothing listens there
+  kTrafficTokenMissing,
+  kTrafficTokenWrong,
+  kNoAnswer,   // the service closed the connection before it answered
+  kBadAnswer,  // the service's answer is not valid HTTP
+};
+
+// JSON, or HTML for a person who looks at the page in a browser.
+http::Response make_error_page(Trouble trouble, const http::RequestHead& request,
+                               const SandboxId& id, uint16_t port);
+
+// For a control call of the agent: looks like a path that does not exist.
+http::Response make_control_path_refusal(std::string_view path);
+
+http::Response make_plain_text(int status, std::string_view text);
+
+// True if the answer is for a browser's window rather than for a program or a script in a page.
+bool wants_html(const http::RequestHead& request);
+
+}  // namespace alcove::gateway

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "gateway/gateway.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "gateway/access.h"
+#include "gateway/error_page.h"
+#include "gateway/target.h"
+
+namespace alcove::gateway {
+namespace {
+
+// The interpreter's port: user code runs behind it too.
+constexpr uint16_t kInterpreterPort = 49999;
+
+}  // namespace
+
+Gateway::Gateway(boost::asio::io_context& loop, node::Node& node, GatewayOptions options)
+    : node_(node),
+      state_(std::make_shared<LoopState>(
+          LoopState{.executor = loop.get_executor(),
+                    .table = std::make_shared<TrafficTable>(loop.get_executor()),
+                    .buffers = std::make_shared<BufferPool>(),
+                    .patrol = std::make_shared<Patrol>(loop.get_executor())})),
+      recent_starts_(std::move(options.recent_starts)),
+      clock_(options.clock != nullptr ? *options.clock : system_clock_) {}
+
+Gateway::~Gateway() { state_->table->close(); }
+
+Task<void> Gateway::handle(http::Exchange& exchange, Route route) {
+  if (auto* destination = std::get_if<ToSandbox>(&route)) {
+    co_return co_await forward(exchange, std::move(*destination));
+  }
+  if (const auto* refusal = std::get_if<Refusal>(&route)) {
+    (void)co_await exchange.respond(make_plain_text(refusal->status, refusal->text));
+    co_return;
+  }
+  ALCOVE_ASSERT(std::holds_alternative<ToFileUrl>(route));
+  // TODO(compat): issue 5 finds the sandbox by the signature.
+  (void)co_await exchange.respond(make_plain_text(400, "missing header"));
+}
+
+Task<void> Gateway::forward(http::Exchange& exchange, ToSandbox destination) {
+  const http::RequestHead& request = exchange.request();
+  const node::LiveSandboxPtr sandbox = node_.find(destination.id);
+  if (!sandbox || !sandbox->running()) {
+    (void)co_await exchange.respond(
+        make_error_page(Trouble::kSandboxNotFound, request, destination.id, destination.port));
+    co_return;
+  }
+  if (auto refusal = refuse_access(request, sandbox->record(), destination.port)) {
+    (void)co_await exchange.respond(*std::move(refusal));
+    co_return;
+  }
+  note_start(request, destination);
+  Flow flow(state_, exchange, state_->table->get(sandbox), destination.port,
+            patience_for(sandbox->record()));
+  co_await flow.run();
+}
+
+void Gateway::note_start(const http::RequestHead& request, const ToSandbox& destination) {
+  const bool runs_something =
+      destination.port == kInterpreterPort ||
+      (destination.port == kAgentPort && request.target.starts_with("/process.Process/"));
+  if (runs_something && request.method == "POST") {
+    recent_starts_->note(destination.id, std::chrono::steady_clock::now());
+  }
+}
+
+Patience Gateway::patience_for(const store::Sandbox& sandbox) const {
+  const bool starting =
+      recent_starts_->within(sandbox.id, std::chrono::steady_clock::now(), kAfterCommand) ||
+      clock_.now() - sandbox.started_at < kAfterBoot;
+  return starting ? Patience::kStarting : Patience::kNone;
+}
+
+}  // namespace alcove::gateway

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include <boost/asio/io_context.hpp>
+
+#include "base/clock.h"
+#include "gateway/flow.h"
+#include "gateway/recent_starts.h"
+#include "gateway/routing.h"
+#include "http/exchange.h"
+#include "net/task.h"
+#include "node/node.h"
+
+namespace alcove::gateway {
+
+struct GatewayOptions {
+  // Shared by the gateways of all loops; must not be nullptr.
+  std::shared_ptr<RecentStarts> recent_starts = std::make_shared<RecentStarts>();
+  // Outlives the gateway.
+  const Clock* clock = nullptr;
+};
+
+// Passes requests on to ports of sandboxes. One per event loop; it is used on that loop only, and
+// destroyed there or while the loop does not run. Requests under way are interrupted then.
+class Gateway {
+ public:
+  // A closed port is answered at once, unless something in the sandbox may be about to open it:
+  // then it is tried again for a second. That is the case for so long after a command was started
+  // through the gateway (any loop) ...
+  static constexpr std::chrono::seconds kAfterCommand{10};
+  // ... and after the sandbox itself was started.
+  static constexpr std::chrono::seconds kAfterBoot{2};
+
+  Gateway(boost::asio::io_context& loop, node::Node& node, GatewayOptions options = {});
+  ~Gateway();
+  Gateway(const Gateway&) = delete;
+  Gateway& operator=(const Gateway&) = delete;
+
+  // Answers a request whose route is not the API.
+  Task<void> handle(http::Exchange& exchange, Route route);
+
+  size_t idle_connections() const { return state_->table->idle_connections(); }
+
+ private:
+  Task<void> forward(http::Exchange& exchange, ToSandbox destination);
+  void note_start(const http::RequestHead& request, const ToSandbox& destination);
+  Patience patience_for(const store::Sandbox& sandbox) const;
+
+  node::Node& node_;
+  std::shared_ptr<LoopState> state_;
+  std::shared_ptr<RecentStarts> recent_starts_;
+  SystemClock system_clock_;
+  const Clock& clock_;
+};
+
+}  // namespace alcove::gateway

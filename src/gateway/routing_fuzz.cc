@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+
+// Input: "<method> <target>\n" and header lines "<name>: <value>\n". What route() decides must hold
+// whatever the input is.
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/strings.h"
+#include "gateway/access.h"
+#include "gateway/forwarding.h"
+#include "gateway/routing.h"
+#include "gateway/target.h"
+#include "http/url.h"
+
+namespace {
+
+using namespace alcove;
+using namespace alcove::gateway;
+
+void check(bool claim) {
+  if (!claim) std::abort();
+}
+
+http::RequestHead parse(std::string_view text) {
+  http::RequestHead head;
+  bool first = true;
+  for (const std::string_view line : split(text, '\n')) {
+    if (first) {
+      const size_t blank = line.find(' ');
+      head.method = line.substr(0, blank);
+      if (blank != std::string_view::npos) head.target = line.substr(blank + 1);
+      first = false;
+      continue;
+    }
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    head.headers.add(std::string(line.substr(0, colon)), std::string(trim(line.substr(colon + 1))));
+  }
+  return head;
+}
+
+void check_route(const http::RequestHead& head, const RoutingOptions& options) {
+  const Route where = route(head, options);
+  if (const auto* to = std::get_if<ToSandbox>(&where)) {
+    check(to->port != 0);
+    check(parse_sandbox_id(to->id.str()).has_value());
+    check(to->id.str().find('-') == std::string::npos);
+    // The target of an error page and of a log line: nothing in it may need escaping.
+    check(to->id.str().find_first_of("<>\"\\\r\n") == std::string::npos);
+  }
+  if (const auto* refusal = std::get_if<Refusal>(&where)) check(refusal->status == 400);
+
+  // A sandbox-shaped host decides alone.
+  http::RequestHead by_host_only = head;
+  by_host_only.headers.remove("E2b-Sandbox-Id");
+  by_host_only.headers.remove("E2b-Sandbox-Port");
+  const Route host_says = route(by_host_only, options);
+  if (const auto* to = std::get_if<ToSandbox>(&host_says)) {
+    const auto* same = std::get_if<ToSandbox>(&where);
+    check(same != nullptr && same->id == to->id && same->port == to->port);
+  }
+}
+
+// The spellings that a router which decodes segments takes for a control call are all refused.
+void check_control_path(std::string_view path) {
+  const auto segments = http::path_segments(path);
+  if (!segments || segments->size() != 1) return;
+  for (const std::string_view name :
+       {"init", "freeze", "unfreeze", "fsfreeze", "fsthaw", "collapse", "upgrade"}) {
+    if (segments->front() == name) check(is_agent_control_path(path));
+  }
+}
+
+void check_forwarding(const http::RequestHead& head) {
+  const http::RequestHead forwarded = make_upstream_head(head, requested_upgrade(head, 8000));
+  check(forwarded.headers.count("Host") == 1);
+  check(!forwarded.headers.has("Transfer-Encoding") && !forwarded.headers.has("Content-Length"));
+  check(!forwarded.headers.has("Proxy-Authorization"));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const http::RequestHead head = parse({reinterpret_cast<const char*>(data), size});
+  check_route(head, {});
+  check_route(head, {.domain = "alcove.localhost"});
+  check_control_path(split_target(head.target).path());
+  check_forwarding(head);
+  return 0;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include <string>
+#include <utility>
+
+#include <boost/asio/this_coro.hpp>
+
+#include "gateway/flow.h"
+
+// The part of Flow that carries a connection whose protocol was switched (WebSocket and others).
+
+namespace alcove::gateway {
+
+namespace asio = boost::asio;
+
+Task<void> Flow::tunnel(http::ResponseHead head) {
+  // The watcher gives way: what the client sends now is data.
+  co_await stop_sides();
+  answering_ = true;
+  clean_response_headers(head);
+  if (!co_await exchange_.start(std::move(head), /*length=*/0)) co_return cut();
+
+  net::Stream& client = exchange_.raw_stream();
+  net::Stream& service = upstream_->stream();
+  const std::string from_service = upstream_->take_read_ahead();
+  if (!from_service.empty() && !co_await client.write(from_service)) co_return cut();
+  const std::string from_client = exchange_.take_read_ahead();
+  if (!from_client.empty() && !co_await service.write(from_client)) co_return cut();
+
+  side_.start(copy(client, service));
+  co_await copy(service, client);
+  // The client may have more to say after the service has said all.
+  co_await side_.join();
+}
+
+Task<void> Flow::copy(net::Stream& from, net::Stream& to) {
+  co_await asio::this_coro::throw_if_cancelled(false);
+  BodyBuffer buffer(loop_->buffers);
+  for (;;) {
+    const auto read = co_await from.read_some(buffer.span());
+    // Processes that are killed with their sandbox seem to close in good order.
+    if (!read || (*read == 0 && !traffic_->running())) co_return cut();
+    if (*read == 0) co_return to.shutdown_write();
+    if (!co_await to.write({buffer.span().data(), *read})) co_return cut();
+    buffer.adapt(*read);
+  }
+}
+
+}  // namespace alcove::gateway

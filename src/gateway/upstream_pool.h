@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "http/client_connection.h"
+
+namespace alcove::gateway {
+
+// What becomes of a request that meets a dead connection.
+enum class IfDead { kRepeated, kLost };
+
+// How many idle connections all pools of one loop hold together.
+struct IdleBudget {
+  size_t used = 0;
+  size_t most = 2048;
+};
+
+// Kept-alive connections into one sandbox, of one loop. Never shared between sandboxes: each
+// sandbox has its own pool, which dies with it.
+class UpstreamPool {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  // The agent keeps idle connections for 640 s. A short time is enough to spare a burst of
+  // commands the connect, and leaves the agent alone afterwards.
+  static constexpr std::chrono::seconds kAgentIdle{30};
+  // Common servers close after 5 s.
+  static constexpr std::chrono::seconds kServiceIdle{3};
+  static constexpr std::chrono::milliseconds kSurelyAlive{500};
+  static constexpr size_t kMostIdle = 64;
+
+  explicit UpstreamPool(std::shared_ptr<IdleBudget> budget) : budget_(std::move(budget)) {}
+  ~UpstreamPool() { clear(); }
+  UpstreamPool(const UpstreamPool&) = delete;
+  UpstreamPool& operator=(const UpstreamPool&) = delete;
+
+  // The connection to that port used last, if one is left. It is known to be alive, unless the
+  // request can be repeated and it was used a moment ago: then the look is not worth its price.
+  std::optional<http::ClientConnection> take(uint16_t port, IfDead if_dead, TimePoint now);
+  void put(uint16_t port, http::ClientConnection connection, TimePoint now);
+  void drop_expired(TimePoint now);
+  void clear();
+  bool empty() const { return idle_.empty(); }
+
+ private:
+  static std::chrono::seconds keep_time(uint16_t port);
+
+  struct Idle {
+    uint16_t port;
+    TimePoint since;
+    http::ClientConnection connection;
+  };
+
+  std::shared_ptr<IdleBudget> budget_;
+  // In the order they came back.
+  std::vector<Idle> idle_;
+};
+
+}  // namespace alcove::gateway
