@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "api/refusals.h"
+
+#include "api/testing/api_fixture.h"
+
+namespace alcove::api::testing {
+namespace {
+
+class Refusals : public ApiTest {};
+
+TEST_F(Refusals, UnbuiltSandboxRoutesSaySoByName) {
+  add_sandbox("i1");
+  struct Case {
+    const char* method;
+    const char* path;
+    const char* feature;
+  };
+  constexpr Case kCases[] = {
+      {"POST", "/sandboxes/%/pause", "pause"},    {"POST", "/sandboxes/%/resume", "resume"},
+      {"POST", "/sandboxes/%/fork", "fork"},      {"POST", "/sandboxes/%/snapshots", "snapshot"},
+      {"PUT", "/sandboxes/%/network", "network"}, {"GET", "/sandboxes/%/metrics", "metrics"},
+      {"GET", "/sandboxes/%/logs", "logs"},       {"GET", "/v2/sandboxes/%/logs", "logs"},
+  };
+  for (const Case& refused : kCases) {
+    const auto path = [&](const char* id) {
+      std::string out = refused.path;
+      return out.replace(out.find('%'), 1, id);
+    };
+    expect_error(send(refused.method, path("i1"), "{}"), 400,
+                 std::string(refused.feature) + " is not available on this server yet.");
+    expect_error(send(refused.method, path("unknown")), 404, "sandbox 'unknown' was not found");
+    expect_error(send(refused.method, path("BAD")), 400, "Invalid sandbox ID");
+    EXPECT_EQ(send_as_other(refused.method, path("i1")).status, 404) << refused.path;
+  }
+}
+
+TEST_F(Refusals, BulkMetricsAreNotTakenForASandbox) {
+  expect_error(send("GET", "/sandboxes/metrics?sandbox_ids=i1"), 400,
+               "metrics is not available on this server yet.");
+}
+
+TEST_F(Refusals, VolumesAreOff) {
+  for (const char* method : {"GET", "POST"}) {
+    expect_error(send(method, "/volumes", "{}"), 403, "Volumes are not enabled.");
+  }
+  for (const char* method : {"GET", "DELETE"}) {
+    expect_error(send(method, "/volumes/x"), 403, "Volumes are not enabled.");
+  }
+}
+
+TEST_F(Refusals, SecretsAreOffAndNotCached) {
+  for (const char* method : {"GET", "POST"}) {
+    const Reply reply = send(method, "/secrets", "{}");
+    expect_error(reply, 403, "Secrets are not enabled.");
+    EXPECT_EQ(reply.header("Cache-Control"), "no-store");
+  }
+  for (const char* method : {"GET", "POST", "DELETE"}) {
+    expect_error(send(method, "/secrets/name"), 403, "Secrets are not enabled.");
+  }
+}
+
+}  // namespace
+}  // namespace alcove::api::testing
