@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace alcove {
+
+// The directory that holds all state of an installation. Opening it makes what is missing, refuses
+// one written by a newer version and locks it against a second server.
+class DataDir {
+ public:
+  static Result<DataDir> open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::string database() const { return path_ + "/alcove.db"; }
+  std::string layers() const { return path_ + "/layers"; }
+  std::string agents() const { return path_ + "/agents"; }
+  std::string env_file() const { return path_ + "/env"; }
+  std::string pid_file() const { return path_ + "/server.pid"; }
+
+ private:
+  DataDir(std::string path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  std::string path_;
+  UniqueFd lock_;
+};
+
+// Replaces a file by a new one of that content, durable and never seen half-written.
+Result<void> write_file_atomically(const std::string& path, const std::string& content,
+                                   unsigned mode);
+
+}  // namespace alcove

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "image/testing/temp_dir.h"
+#include "main/client_settings.h"
+#include "main/data_dir.h"
+#include "main/listen_address.h"
+#include "store/testing/memory_store.h"
+
+namespace alcove {
+namespace {
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(DataDir, IsMadeAndLockedAgainstASecondServer) {
+  const image::TempDir dir;
+  {
+    const auto first = DataDir::open(dir / "data");
+    ASSERT_TRUE(first) << first.error().message();
+    EXPECT_EQ(content_of(dir / "data/version"), "1\n");
+    EXPECT_TRUE(std::filesystem::is_directory(first->layers()));
+    const auto second = DataDir::open(dir / "data");
+    ASSERT_FALSE(second);
+    EXPECT_NE(second.error().message().find("another alcove server"), std::string::npos);
+  }
+  EXPECT_TRUE(DataDir::open(dir / "data"));
+}
+
+TEST(DataDir, OfANewerVersionIsRefusedWithTheRemedy) {
+  const image::TempDir dir;
+  std::ofstream(dir / "version") << "2\n";
+  const auto opened = DataDir::open(dir.path());
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code(), Code::kFailedPrecondition);
+  EXPECT_NE(opened.error().message().find("written by a newer alcove (format 2"),
+            std::string::npos);
+  EXPECT_NE(opened.error().message().find("--data-dir"), std::string::npos);
+}
+
+TEST(DataDir, WithAForeignVersionFileIsRefused) {
+  const image::TempDir dir;
+  std::ofstream(dir / "version") << "Debian";
+  EXPECT_FALSE(DataDir::open(dir.path()));
+}
+
+TEST(ListenAddress, IsParsed) {
+  EXPECT_EQ(parse_listen_address("127.0.0.1:3000")->address, "127.0.0.1");
+  EXPECT_EQ(parse_listen_address("[::1]:3000")->address, "::1");
+  EXPECT_EQ(parse_listen_address(":80")->address, "0.0.0.0");
+  EXPECT_EQ(parse_listen_address(":80")->port, 80);
+  for (const char* bad :
+       {"", "3000", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000"}) {
+    EXPECT_FALSE(parse_listen_address(bad)) << bad;
+  }
+}
+
+TEST(ListenAddress, BecomesAnOriginThatClientsReach) {
+  EXPECT_EQ(origin_of({"127.0.0.1", 3000}), "http://127.0.0.1:3000");
+  EXPECT_EQ(origin_of({"0.0.0.0", 3000}), "http://127.0.0.1:3000");
+  EXPECT_EQ(origin_of({"::1", 3000}), "http://[::1]:3000");
+}
+
+TEST(ClientSettings, KeepTheFirstKeyAsLongAsItIsValid) {
+  const image::TempDir dir;
+  const std::string env = dir / "env";
+  store::testing::MemoryStore store;
+  ASSERT_TRUE(write_client_settings(store, env, "http://127.0.0.1:3000"));
+  const std::string first = content_of(env);
+  EXPECT_EQ(store.list_keys()->size(), 1u);
+  EXPECT_NE(first.find("E2B_API_URL=http://127.0.0.1:3000\n"), std::string::npos);
+  struct stat status{};
+  ASSERT_EQ(::stat(env.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+
+  ASSERT_TRUE(write_client_settings(store, env, "http://127.0.0.1:4000"));
+  EXPECT_EQ(content_of(env).substr(0, 60), first.substr(0, 60));
+  EXPECT_EQ(store.list_keys()->size(), 1u);
+
+  ASSERT_TRUE(store.remove_key(store.list_keys()->front().id));
+  ASSERT_TRUE(write_client_settings(store, env, "http://127.0.0.1:4000"));
+  EXPECT_NE(content_of(env).substr(0, 60), first.substr(0, 60));
+}
+
+}  // namespace
+}  // namespace alcove

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "main/serve.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+#include "api/api.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "gateway/gateway.h"
+#include "http/server.h"
+#include "image/upper_pool.h"
+#include "jail/jail_driver.h"
+#include "main/client_settings.h"
+#include "main/data_dir.h"
+#include "main/listen_address.h"
+#include "main/template_preparer.h"
+#include "net/blocking_pool.h"
+#include "net/event_loops.h"
+#include "net/listener.h"
+#include "node/local_node.h"
+#include "store/store.h"
+
+namespace alcove {
+namespace {
+
+namespace fs = std::filesystem;
+namespace asio = boost::asio;
+
+// Descriptors that are not client connections: databases, pools, sandboxes (3 each).
+constexpr size_t kReservedDescriptors = 8000;
+
+// The programs that come with `alcove` lie beside it.
+Result<std::string> helper_program(const char* name) {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  const fs::path path = self.parent_path() / name;
+  if (error || !fs::exists(path, error)) {
+    return fail(Code::kNotFound, cat("the program ", path.string(),
+                                     " is missing: build or install "
+                                     "alcove again"));
+  }
+  return path.string();
+}
+
+size_t raise_descriptor_limit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+Result<std::string> token_seed(store::Store& store) {
+  ALCOVE_TRY_ASSIGN(auto known, store.find_setting("token.seed"));
+  if (known) return *known;
+  std::string seed = random_hex(32);
+  ALCOVE_TRY(store.put_setting("token.seed", seed));
+  return seed;
+}
+
+// What both `serve` and `end-all` need: the state on disk and the sandboxes that may run.
+struct Foundation {
+  explicit Foundation(DataDir dir)
+      : data_dir(std::move(dir)),
+        agents(data_dir.agents()),
+        loops(std::max(1u, std::thread::hardware_concurrency())),
+        kernel_pool(std::in_place, "kernel", loops.size(), /*max_queued=*/10000),
+        store_pool(std::in_place, "store", /*max_threads=*/2, /*max_queued=*/10000) {}
+
+  ~Foundation() {
+    loops.stop();
+    if (node) node->stop();
+    // Jobs refer to the node: they end before it does.
+    kernel_pool.reset();
+    store_pool.reset();
+  }
+
+  Result<void> open(const std::string& layers_dir, uint64_t pool_size) {
+    ALCOVE_TRY_ASSIGN(store, store::open_sqlite_store(data_dir.database()));
+    ALCOVE_TRY_ASSIGN(uppers, image::UpperPool::open(
+                                  {.data_dir = data_dir.path(), .pool_size_bytes = pool_size}));
+    jail::JailDriver::Options jail;
+    ALCOVE_TRY_ASSIGN(jail.launcher_path, helper_program("alcove-jail"));
+    jail.data_dir = data_dir.path();
+    if (!layers_dir.empty()) {
+      std::error_code error;
+      fs::create_directories(layers_dir, error);
+      if (error) return fail_errno(error.value(), cat("make ", layers_dir));
+      jail.extra_dirs.push_back(layers_dir);
+    }
+    ALCOVE_TRY_ASSIGN(driver, jail::JailDriver::create(std::move(jail)));
+    ALCOVE_TRY_ASSIGN(const std::string agent, helper_program("alcove-agent"));
+    ALCOVE_TRY_ASSIGN(std::string agent_hash, agents.add(agent));
+    ALCOVE_TRY_ASSIGN(std::string seed, token_seed(*store));
+    node = std::make_unique<node::LocalNode>(
+        node::LocalNode::Dependencies{.loop = loops.loop(0),
+                                      .driver = *driver,
+                                      .uppers = *uppers,
+                                      .store = *store,
+                                      .kernel_pool = *kernel_pool,
+                                      .store_pool = *store_pool,
+                                      .clock = clock,
+                                      .agents = agents,
+                                      .tokens = node::TokenMaker(std::move(seed))},
+        std::move(agent_hash));
+    return node->adopt_existing();
+  }
+
+  DataDir data_dir;
+  SystemClock clock;
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<image::UpperPool> uppers;
+  std::unique_ptr<jail::JailDriver> driver;
+  node::AgentStore agents;
+  net::EventLoops loops;
+  std::optional<net::BlockingPool> kernel_pool;
+  std::optional<net::BlockingPool> store_pool;
+  std::unique_ptr<node::LocalNode> node;
+};
+
+// The front of one event loop: every request is routed on its own, to the API or to a sandbox.
+class Front {
+ public:
+  Front(asio::io_context& loop, node::Node& node, api::Api& api,
+        const gateway::GatewayOptions& gateway_options, const http::ServerOptions& server_options)
+      : api_(api),
+        gateway_(loop, node, gateway_options),
+        server_(
+            loop, [this](http::Exchange& exchange) { return handle(exchange); }, server_options) {}
+
+  Result<void> serve(UniqueFd listener) { return server_.serve(std::move(listener)); }
+  void stop() { server_.stop(); }
+
+ private:
+  Task<void> handle(http::Exchange& exchange) {
+    gateway::Route route = gateway::route(exchange.request(), routing_);
+    if (std::holds_alternative<gateway::ToApi>(route)) return api_.handle(exchange);
+    return gateway_.handle(exchange, std::move(route));
+  }
+
+  gateway::RoutingOptions routing_;
+  api::Api& api_;
+  gateway::Gateway gateway_;
+  http::Server server_;
+};
+
+// Blocks until somebody asks the server to end. The signals are blocked in every thread.
+void wait_for_end() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  int received = 0;
+  sigwait(&signals, &received);
+}
+
+void block_end_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+}  // namespace
+
+Result<void> serve(const ServeOptions& options) {
+  // Before the first thread, which inherits the mask.
+  block_end_signals();
+  const size_t descriptors = raise_descriptor_limit();
+  std::vector<ListenAddress> addresses;
+  for (const std::string& text : options.listen) {
+    ALCOVE_TRY_ASSIGN(ListenAddress address, parse_listen_address(text));
+    addresses.push_back(std::move(address));
+  }
+  ALCOVE_TRY_ASSIGN(templates::RecipeBook recipes, templates::RecipeBook::load(options.templates));
+
+  ALCOVE_TRY_ASSIGN(DataDir data_dir, DataDir::open(options.data_dir));
+  Foundation base(std::move(data_dir));
+  ALCOVE_TRY(base.open(options.layers_dir, options.pool_size_bytes));
+
+  api::KeyRing keys(*base.store, *base.store_pool);
+  api::TemplateCatalog catalog;
+  api::Readiness readiness;
+  ALCOVE_TRY_ASSIGN(const std::string step_program, helper_program("alcove-step"));
+  ALCOVE_TRY_ASSIGN(
+      templates::TemplateEngine engine,
+      templates::TemplateEngine::open(
+          {.data_dir = options.layers_dir.empty() ? base.data_dir.path() : options.layers_dir,
+           .driver = base.driver.get(),
+           .step_program = step_program,
+           .recipes = recipes}));
+  TemplatePreparer preparer({.store = *base.store,
+                             .catalog = catalog,
+                             .readiness = readiness,
+                             .driver = *base.driver,
+                             .clock = base.clock},
+                            std::move(engine), std::move(recipes));
+  ALCOVE_TRY(preparer.load_known());
+
+  api::Api api({.node = *base.node,
+                .clock = base.clock,
+                .keys = keys,
+                .templates = catalog,
+                .readiness = readiness});
+  gateway::GatewayOptions gateway_options;
+  gateway_options.clock = &base.clock;
+  http::ServerOptions server_options;
+  server_options.max_connections =
+      (descriptors > 2 * kReservedDescriptors ? descriptors - kReservedDescriptors
+                                              : descriptors / 2) /
+      base.loops.size();
+  std::vector<std::unique_ptr<Front>> fronts;
+  for (size_t i = 0; i < base.loops.size(); ++i) {
+    fronts.push_back(std::make_unique<Front>(base.loops.loop(i), *base.node, api, gateway_options,
+                                             server_options));
+    for (const ListenAddress& address : addresses) {
+      auto listener = net::make_listener(address.address, address.port, net::ReusePort::kYes);
+      if (!listener) {
+        return fail(std::move(listener).error().context(
+            cat("listen on ", address.address, " port ", address.port)));
+      }
+      ALCOVE_TRY(fronts.back()->serve(std::move(*listener)));
+    }
+  }
+
+  ALCOVE_TRY(
+      write_client_settings(*base.store, base.data_dir.env_file(), origin_of(addresses.front())));
+  ALCOVE_TRY(keys.load());
+  ALCOVE_TRY(write_file_atomically(base.data_dir.pid_file(), cat(getpid(), "\n"), 0644));
+  base.loops.start();
+  log_info(cat("serving on ", origin_of(addresses.front()), ", data in ", base.data_dir.path(),
+               ", disk pool: ", base.uppers->kind()));
+
+  std::thread preparing([&] { preparer.prepare_all(); });
+  wait_for_end();
+  log_info("stopping; sandboxes go on");
+  for (size_t i = 0; i < fronts.size(); ++i) {
+    asio::post(base.loops.loop(i), [front = fronts[i].get()] { front->stop(); });
+  }
+  preparing.join();
+  base.loops.stop();
+  fs::remove(base.data_dir.pid_file());
+  return {};
+}
+
+Result<void> end_all(const std::string& path) {
+  block_end_signals();
+  ALCOVE_TRY_ASSIGN(DataDir data_dir, DataDir::open(path));
+  {
+    Foundation base(std::move(data_dir));
+    ALCOVE_TRY(base.open(/*layers_dir=*/"", /*pool_size=*/0));
+    base.node->end_all();
+  }
+  return image::unmount_pool(path);
+}
+
+}  // namespace alcove
