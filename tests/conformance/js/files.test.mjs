@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+//
+// Files, by the JS client.
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { before, test } from 'node:test'
+import { FileNotFoundError, FileType, InvalidArgumentError } from 'e2b'
+import { atLeast, create, rejects } from './support.mjs'
+
+let sandbox
+before(async () => {
+  sandbox = await create({ timeoutMs: 300_000 })
+})
+
+const bytes = Uint8Array.from({ length: 70000 }, (_, n) => n % 256)
+
+test('text, bytes, blob and stream round trips', async () => {
+  const info = await sandbox.files.write('note.txt', 'zwölf 😀')
+  assert.deepEqual([info.name, info.path, info.type], ['note.txt', '/home/user/note.txt', FileType.FILE])
+  assert.equal(await sandbox.files.read('note.txt'), 'zwölf 😀')
+  await sandbox.files.write('/tmp/buffer', bytes.buffer)
+  assert.deepEqual(await sandbox.files.read('/tmp/buffer', { format: 'bytes' }), bytes)
+  await sandbox.files.write('/tmp/blob', new Blob([bytes]))
+  const blob = await sandbox.files.read('/tmp/blob', { format: 'blob' })
+  assert.deepEqual(new Uint8Array(await blob.arrayBuffer()), bytes)
+  await sandbox.files.write('/tmp/stream', new Blob([bytes]).stream())
+  const stream = await sandbox.files.read('/tmp/stream', { format: 'stream' })
+  assert.deepEqual(new Uint8Array(await new Response(stream).arrayBuffer()), bytes)
+})
+
+test('empty file in every format', async () => {
+  await sandbox.files.write('empty', '')
+  assert.equal(await sandbox.files.read('empty'), '')
+  assert.equal((await sandbox.files.read('empty', { format: 'bytes' })).length, 0)
+  assert.equal((await sandbox.files.read('empty', { format: 'blob' })).size, 0)
+  const stream = await sandbox.files.read('empty', { format: 'stream' })
+  assert.equal((await new Response(stream).arrayBuffer()).byteLength, 0)
+})
+
+test('many files in one call', async () => {
+  const files = Array.from({ length: 10 }, (_, n) => ({ path: n % 2 ? `/many/${n}/f` : `many-${n}`, data: `data ${n}` }))
+  const written = await sandbox.files.write(files)
+  assert.deepEqual(written.map((info) => info.path), files.map((file) => (file.path.startsWith('/') ? file.path : `/home/user/${file.path}`)))
+  for (const file of files) assert.equal(await sandbox.files.read(file.path), file.data)
+  assert.deepEqual(await sandbox.files.write([]), [])
+})
+
+for (const name of ['with space', 'ünï😀', 'a\'b"c', 'per%cent+plus&and#']) {
+  test(`a file named ${name}`, async () => {
+    const info = await sandbox.files.write(`/tmp/odd/${name}`, name)
+    assert.equal(info.path, `/tmp/odd/${name}`)
+    assert.equal(await sandbox.files.read(`/tmp/odd/${name}`), name)
+    await sandbox.files.remove(`/tmp/odd/${name}`)
+  })
+}
+
+test('info', async () => {
+  await sandbox.files.write('f.txt', '12345')
+  const info = await sandbox.files.getInfo('f.txt')
+  assert.deepEqual(
+    [info.name, info.path, info.type, info.size, info.mode, info.permissions, info.owner, info.group, info.symlinkTarget],
+    ['f.txt', '/home/user/f.txt', FileType.FILE, 5, 0o644, '-rw-r--r--', 'user', 'user', undefined]
+  )
+  assert.ok(Math.abs(info.modifiedTime.getTime() - Date.now()) < 30_000)
+  await rejects(sandbox.files.getInfo('none'), FileNotFoundError)
+  await sandbox.commands.run('ln -sf f.txt link')
+  assert.equal((await sandbox.files.getInfo('link')).symlinkTarget, '/home/user/f.txt')
+})
+
+test('list is sorted, in preorder, and as deep as asked', async () => {
+  for (const name of ['b/1', 'a', 'C', 'b/inner/deep']) await sandbox.files.write(`/tmp/tree/${name}`, name)
+  const paths = async (depth) => (await sandbox.files.list('/tmp/tree', depth && { depth })).map((entry) => entry.path.slice('/tmp/tree/'.length))
+  assert.deepEqual(await paths(), ['C', 'a', 'b'])
+  assert.deepEqual(await paths(2), ['C', 'a', 'b', 'b/1', 'b/inner'])
+  assert.deepEqual(await paths(3), ['C', 'a', 'b', 'b/1', 'b/inner', 'b/inner/deep'])
+  assert.deepEqual((await sandbox.files.list('/tmp/tree')).map((entry) => entry.type), [FileType.FILE, FileType.FILE, FileType.DIR])
+  await rejects(sandbox.files.list('/tmp/none'), FileNotFoundError)
+  await rejects(sandbox.files.list('/tmp/tree/a'), InvalidArgumentError)
+})
+
+test('exists, makeDir, rename, remove', async () => {
+  assert.equal(await sandbox.files.exists('x'), false)
+  assert.equal(await sandbox.files.makeDir('x/y'), true)
+  assert.equal(await sandbox.files.makeDir('x/y'), false)
+  assert.equal(await sandbox.files.exists('x/y'), true)
+  await sandbox.files.write('old', 'text')
+  const info = await sandbox.files.rename('old', 'new/place')
+  assert.deepEqual([info.name, info.path], ['place', '/home/user/new/place'])
+  assert.equal(await sandbox.files.read('new/place'), 'text')
+  await rejects(sandbox.files.rename('none', 'anywhere'), FileNotFoundError)
+  await sandbox.files.remove('new')
+  assert.equal(await sandbox.files.exists('new'), false)
+  await sandbox.files.remove('new')
+})
+
+test('missing files and directories', async () => {
+  await rejects(sandbox.files.read('none'), FileNotFoundError)
+  await rejects(sandbox.files.read('none', { format: 'stream' }), FileNotFoundError)
+  await rejects(sandbox.files.read('/etc'), InvalidArgumentError)
+  await rejects(sandbox.files.write('/etc', 'x'), InvalidArgumentError)
+})
+
+test('files of another user', async () => {
+  assert.equal((await sandbox.files.write('whose', 'x', { user: 'root' })).path, '/root/whose')
+  assert.equal((await sandbox.files.getInfo('/root/whose')).owner, 'root')
+})
+
+test('metadata', { skip: !atLeast(2, 40) && 'the client has no file metadata' }, async () => {
+  const written = await sandbox.files.write('meta', 'x', { metadata: { Author: 'me' } })
+  assert.deepEqual(written.metadata, { author: 'me' })
+  assert.deepEqual((await sandbox.files.getInfo('meta')).metadata, { author: 'me' })
+  await sandbox.files.write('meta', 'y')
+  assert.equal((await sandbox.files.getInfo('meta')).metadata, undefined)
+})
+
+test('a hundred megabytes, streamed both ways', { timeout: 180_000 }, async () => {
+  const block = new Uint8Array(1 << 20)
+  const hash = createHash('sha256')
+  let left = 100
+  const source = new ReadableStream({
+    pull(controller) {
+      if (left-- === 0) return controller.close()
+      const piece = block.slice().fill(left)
+      hash.update(piece)
+      controller.enqueue(piece)
+    },
+  })
+  await sandbox.files.write('/tmp/big', source)
+  const sent = hash.digest('hex')
+  const back = createHash('sha256')
+  let size = 0
+  for await (const chunk of await sandbox.files.read('/tmp/big', { format: 'stream' })) {
+    back.update(chunk)
+    size += chunk.length
+  }
+  assert.equal(size, 100 << 20)
+  assert.equal(back.digest('hex'), sent)
+  assert.equal((await sandbox.commands.run('sha256sum < /tmp/big')).stdout.split(' ')[0], sent)
+})

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+//
+// What all Node tests use.
+import assert from 'node:assert/strict'
+import { after } from 'node:test'
+import { Sandbox } from 'e2b'
+
+export const version = process.env.ALCOVE_CLIENT_VERSION.split('.').map(Number)
+export const atLeast = (major, minor) => version[0] > major || (version[0] === major && version[1] >= minor)
+
+const made = []
+
+/** Creates a sandbox that ends with the test file. */
+export async function create(options = {}) {
+  const sandbox = await Sandbox.create({ timeoutMs: 120_000, ...options })
+  made.push(sandbox)
+  return sandbox
+}
+
+after(async () => {
+  for (const sandbox of made) await sandbox.kill()
+})
+
+/** Asserts that the promise is rejected with exactly this class of error; returns the error. */
+export async function rejects(promise, kind, text = '') {
+  let error
+  try {
+    await promise
+  } catch (caught) {
+    error = caught
+  }
+  assert.ok(error, `nothing was thrown; expected ${kind.name}`)
+  assert.equal(error.constructor, kind, `${error.constructor.name}: ${error.message}`)
+  assert.ok(error.message.includes(text), error.message)
+  return error
+}
+
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Waits until the (async) probe is true; false if it never was. */
+export async function eventually(probe, withinMs) {
+  const deadline = Date.now() + withinMs
+  while (Date.now() < deadline) {
+    if (await probe()) return true
+    await sleep(50)
+  }
+  return Boolean(await probe())
+}

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""Stages of `./dev test` that drive a server with the official clients."""
+
+import contextlib
+import os
+import shutil
+import socket
+import tempfile
+from pathlib import Path
+
+import cache
+import clients
+import console
+import paths
+import results
+import serving
+
+_CONFORMANCE = paths.TESTS / "conformance"
+_NODE_TESTS = _CONFORMANCE / "js"
+_SECURITY = paths.TESTS / "security"
+_POOL_SIZE = "8GiB"
+# A suite that hangs must not take the whole run with it.
+_SUITE_LIMIT = 1800
+
+
+class TestServer:
+    """A server on a fresh data directory and a free port; leaves nothing behind."""
+
+    def __init__(self):
+        own = paths.TESTS / "templates"
+        self.server = serving.Server(
+            data=Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp")),
+            listen=f"127.0.0.1:{_free_port()}",
+            pool_size=_POOL_SIZE,
+            templates=(paths.ROOT / "templates", *([own] if own.is_dir() else [])),
+            layers=cache.folder("layers"),
+        )
+        # mkdtemp makes it private; an ordinary data directory can be passed through.
+        self.server.data.chmod(0o755)
+        self._process = None
+
+    def start(self):
+        """Starts it; the base template is built while the caller does other things."""
+        self._process = self.server.start_detached()
+
+    def wait_until_ready(self):
+        self.server.wait_until_ready(self._process)
+
+    def environ(self):
+        return environ_of(self.server.env_file, self.server.program)
+
+    def close(self):
+        """Ends everything, and reports what a clean end would not have left: a list of texts."""
+        left = []
+        with contextlib.suppress(console.DevError):
+            self.server.stop()
+        for command in ("end-all", "clean"):
+            try:
+                self.server.admin(command)
+            except console.DevError as error:
+                left.append(str(error))
+        left += [f"process {pid} is still there" for pid in serving.processes_of(self.server.data)]
+        left += [f"{point} is still mounted" for point in serving.mounts_below(self.server.data)]
+        if self.server.log_file.exists():
+            kept = paths.BUILD / "test-server.log"
+            kept.parent.mkdir(exist_ok=True)
+            shutil.copyfile(self.server.log_file, kept)
+            console.say(f"    the server's log: {kept}")
+        if not left:
+            shutil.rmtree(self.server.data)
+        return left
+
+
+def environ_of(env_file, program):
+    """The environment of a test run against the server that wrote `env_file`."""
+    server = serving.Server(data=Path(env_file).absolute().parent)
+    environ = console.clean_environ() | server.settings()
+    environ["ALCOVE_BIN"] = str(program)
+    if server.pid() is not None:
+        environ["ALCOVE_DATA"] = str(server.data)
+    return environ
+
+
+def names():
+    """What `./dev test NAME` accepts besides stages: test files, by stem."""
+    python = {path.stem.removeprefix("test_") for path in paths.TESTS.glob("*/test_*.py")}
+    node = {path.name.removesuffix(".test.mjs") for path in _NODE_TESTS.glob("*.test.mjs")}
+    return python | node
+
+
+def suites(generation, environ, *, smoke=False, only=(), extra=()):
+    """The Python and the Node suite of one generation, as (stage name, function that runs it)."""
+    marks = []
+    if smoke or generation.suite == "smoke":
+        marks.append("smoke")
+    # Tests of the bare wire use no client, so one generation is enough.
+    if generation.name != "newest":
+        marks.append("not wire")
+    found = []
+    python = _python_files(_CONFORMANCE, only)
+    if python:
+        title = f"python {generation.python_version}"
+        found.append((title, lambda: _pytest(generation, python, environ, " and ".join(marks), extra)))
+    node = _node_files(only, smoke or generation.suite == "smoke")
+    if node:
+        found.append((f"node {generation.npm_version}", lambda: _node(generation, node, environ)))
+    return found
+
+
+def security(environ, *, only=(), extra=()):
+    newest = clients.generations()[-1]
+    files = _python_files(_SECURITY, only)
+    return _pytest(newest, files, environ, "", extra) if files else results.Counts()
+
+
+def _python_files(folder, only):
+    return [path for path in sorted(folder.glob("test_*.py")) if not only or path.stem.removeprefix("test_") in only]
+
+
+def _node_files(only, smoke):
+    found = sorted(_NODE_TESTS.glob("*.test.mjs"))
+    if only:
+        return [path for path in found if path.name.removesuffix(".test.mjs") in only]
+    return [path for path in found if path.name == "smoke.test.mjs"] if smoke else found
+
+
+def _pytest(generation, files, environ, marks, extra):
+    python = clients.python_for(generation)
+    with _report() as report:
+        command = [python, "-B", "-m", "pytest", "-c", paths.TESTS / "pytest.ini", f"--junitxml={report}"]
+        select = ["-m", marks] if marks else []
+        code = console.run([*command, *select, *extra, *files], cwd=paths.TESTS, env=environ, check=False, timeout=_SUITE_LIMIT)
+        # 5: nothing was selected in these files for this generation.
+        if code == 5:
+            return results.Counts()
+        counts = results.from_junit(report)
+    counts.failed = max(counts.failed, int(code != 0))
+    return counts
+
+
+def _node(generation, files, environ):
+    modules = clients.node_modules_for(generation)
+    node = clients.node_bin() / "node"
+    with _report() as report:
+        command = [
+            node,
+            "--import",
+            (_NODE_TESTS / "resolve_client.mjs").as_uri(),
+            "--test",
+            # One file at a time: two cores, and some tests look at all sandboxes of the team.
+            "--test-concurrency=1",
+            "--test-reporter=spec",
+            "--test-reporter-destination=stdout",
+            "--test-reporter=junit",
+            f"--test-reporter-destination={report}",
+            *files,
+        ]
+        environ = environ | {"ALCOVE_NODE_MODULES": str(modules), "ALCOVE_CLIENT_VERSION": generation.npm_version}
+        code = console.run(command, cwd=paths.TESTS, env=environ, check=False, timeout=_SUITE_LIMIT)
+        counts = results.from_junit(report)
+    counts.failed = max(counts.failed, int(code != 0))
+    return counts
+
+
+@contextlib.contextmanager
+def _report():
+    handle, name = tempfile.mkstemp(prefix="alcove-report-", suffix=".xml")
+    os.close(handle)
+    try:
+        yield name
+    finally:
+        os.unlink(name)
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

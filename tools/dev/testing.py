@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""`./dev test`: which stages run, in which order, and beside what.
+
+Compiling comes first because everything needs it; the client environments are fetched beside it,
+and the base template is built beside the unit tests and the sanitizer build. The tests that drive
+the server run when nothing else does."""
+
+import concurrent.futures
+import dataclasses
+import time
+import traceback
+from pathlib import Path
+
+import building
+import client_stages
+import clients
+import console
+import deps
+import paths
+import results
+import unit_stages
+
+STAGES = {
+    "units": "unit tests and corpus replay, release build",
+    "lint": "arrows between rooms, licence headers, forbidden things, format, clang-tidy",
+    "asan": "unit tests and corpus replay under address and undefined sanitizers",
+    "fuzz": "a little fuzzing of every parser",
+    "conformance": "the official clients against a real server",
+    "security": "attempts to get out of a sandbox, or at another one",
+    "tsan": "unit tests under the thread sanitizer (only with --full or by name)",
+}
+_QUICK = ("units", "conformance")
+_FUZZ_SECONDS = 120
+_FULL_FUZZ_SECONDS = 900
+
+
+@dataclasses.dataclass
+class Plan:
+    stages: tuple
+    rooms: tuple = ()  # unit tests of these rooms only
+    files: tuple = ()  # client tests of these files only
+    generations: tuple = ()  # clients of these generations only
+    quick: bool = False
+    fuzz_seconds: int = _FUZZ_SECONDS
+    server_env: Path = None  # use this running server instead of an own one
+    pytest: tuple = ()  # further arguments for pytest
+
+
+def plan(options):
+    """Turns the command line into a Plan."""
+    stages, rooms, files = [], [], []
+    for name in options.names:
+        stem = name.removeprefix("test_").removesuffix(".py").removesuffix(".test.mjs")
+        if name in STAGES:
+            stages.append(name)
+        elif stem in client_stages.names():
+            files.append(stem)
+        elif (paths.ROOT / "src" / name / "CMakeLists.txt").exists():
+            rooms.append(name)
+        else:
+            known = [*STAGES, *sorted(client_stages.names())]
+            raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
+    if files and "conformance" not in stages:
+        stages.append("conformance")
+    if any(list((paths.TESTS / "security").glob(f"test_{stem}.py")) for stem in files):
+        stages.append("security")
+    if rooms and not {"units", "asan", "tsan"} & set(stages):
+        stages.append("units")
+    if not stages:
+        stages = list(_QUICK) if options.quick else [name for name in STAGES if name != "tsan" or options.full]
+    known = {generation.name for generation in clients.generations()}
+    for name in options.client:
+        if name not in known:
+            raise console.DevError(f"no client generation {name}; there are: {', '.join(sorted(known))}")
+    return Plan(
+        stages=tuple(name for name in STAGES if name in stages),
+        rooms=tuple(rooms),
+        files=tuple(files),
+        generations=tuple(options.client),
+        quick=options.quick,
+        fuzz_seconds=_FULL_FUZZ_SECONDS if options.full else _FUZZ_SECONDS,
+        server_env=options.server_env,
+        pytest=tuple(["-k", options.k] if options.k else []),
+    )
+
+
+class Run:
+    def __init__(self, plan):
+        self.plan = plan
+        self.stages = []
+        self.needs_clients = bool({"conformance", "security"} & set(plan.stages))
+
+    def stage(self, name, work, note=""):
+        """Runs one stage to its end, whatever happens in it. Returns False if it failed."""
+        console.step(f"stage {name}")
+        start = time.monotonic()
+        try:
+            counts = work() or results.Counts()
+        except console.DevError as error:
+            console.say(str(error))
+            counts = results.Counts(failed=1)
+        except Exception:
+            console.say(traceback.format_exc())
+            counts = results.Counts(failed=1)
+        self.stages.append(results.Stage(name, time.monotonic() - start, counts, note))
+        return counts.failed == 0
+
+    def all(self):
+        """Returns True if nothing failed."""
+        start = time.monotonic()
+        server = None
+        with concurrent.futures.ThreadPoolExecutor(1) as fetcher:
+            try:
+                if self.stage("deps", self._deps):
+                    fetched = fetcher.submit(self._fetch_clients) if self.needs_clients else None
+                    built = self.plan.server_env is not None or self.stage("build", self._build)
+                    if built and self.needs_clients and not self.plan.server_env:
+                        server = client_stages.TestServer()
+                        server.start()
+                    if built:
+                        self._without_server()
+                    if built and self.needs_clients and self.stage("clients", fetched.result):
+                        self._with_server(server)
+            finally:
+                if server:
+                    self.stage("cleanup", lambda: _cleanup(server))
+        total = results.show(self.stages, time.monotonic() - start)
+        return total.failed == 0
+
+    def _deps(self):
+        groups = {"build", "test"}
+        if "lint" in self.plan.stages:
+            groups.add("lint")
+        if self.needs_clients:
+            groups.add("serve")
+        deps.ensure(*sorted(groups))
+
+    def _build(self):
+        building.build("release")
+
+    def _fetch_clients(self):
+        for generation in self._generations():
+            clients.python_for(generation)
+            clients.node_modules_for(generation)
+
+    def _generations(self):
+        chosen = [g for g in clients.generations() if not self.plan.generations or g.name in self.plan.generations]
+        return [g for g in chosen if not g.skip]
+
+    def _without_server(self):
+        wanted = self.plan.stages
+        if "units" in wanted:
+            self.stage("units", lambda: unit_stages.units("release", self.plan.rooms))
+        if "lint" in wanted:
+            self.stage("lint", unit_stages.lint)
+        if "asan" in wanted:
+            self.stage("asan", lambda: unit_stages.units("asan", self.plan.rooms))
+        if "fuzz" in wanted:
+            if "asan" not in wanted:
+                self.stage("asan build", lambda: building.build("asan") and None)
+            self.stage("fuzz", lambda: unit_stages.fuzz(self.plan.fuzz_seconds))
+        if "tsan" in wanted:
+            self.stage("tsan", lambda: unit_stages.units("tsan", self.plan.rooms))
+
+    def _with_server(self, server):
+        if server:
+            if not self.stage("server", server.wait_until_ready):
+                return
+            environ = server.environ()
+        else:
+            environ = client_stages.environ_of(self.plan.server_env, paths.program("alcove"))
+        if "conformance" in self.plan.stages:
+            self._conformance(environ)
+        if "security" in self.plan.stages:
+            self.stage("security", lambda: client_stages.security(environ, only=self.plan.files, extra=self.plan.pytest))
+
+    def _conformance(self, environ):
+        for generation in clients.generations():
+            if self.plan.generations and generation.name not in self.plan.generations:
+                continue
+            if generation.skip:
+                skipped = results.Counts(skipped=1)
+                self.stages.append(results.Stage(f"clients {generation.name}", 0, skipped, generation.skip))
+                continue
+            suites = client_stages.suites(generation, environ, smoke=self.plan.quick, only=self.plan.files, extra=self.plan.pytest)
+            for title, work in suites:
+                self.stage(title, work)
+
+
+def _cleanup(server):
+    left = server.close()
+    for text in left:
+        console.say(text)
+    return results.Counts(passed=int(not left), failed=int(bool(left)))
+
+
+def test(options):
+    return Run(plan(options)).all()
