@@ -58,9 +58,15 @@ function(alcove_fuzz target source)
   endif()
 endfunction()
 
+# A program that users get: it lies in <build>/bin, where `alcove` finds its helpers.
+function(alcove_program target)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+endfunction()
+
 # A program that must run inside any Linux root: fully static, except under sanitizers,
 # which cannot be linked statically.
 function(alcove_static_program target)
+  alcove_program(${target})
   if(ALCOVE_SANITIZE STREQUAL "none")
     target_link_options(${target} PRIVATE -static)
   endif()
