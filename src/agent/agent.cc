@@ -22,8 +22,8 @@ constexpr size_t kFileThreads = 16;
 constexpr size_t kSpawnThreads = 8;
 constexpr size_t kMaxQueued = 4096;
 constexpr uint64_t kMaxInitBody = 4ull << 20;
-// Longer than a pool thread lingers (10 s), so that its stack is gone by then.
-constexpr std::chrono::seconds kQuietTime{15};
+// Longer than a pool thread lingers and ended processes are kept, so that their memory is free.
+constexpr std::chrono::seconds kQuietTime = ProcessTable::kRetention + std::chrono::seconds(5);
 
 constexpr std::string_view kProcessPrefix = "/process.Process/";
 constexpr std::string_view kFilesystemPrefix = "/filesystem.Filesystem/";

@@ -37,22 +37,21 @@ void give_memory_back() {
 MemorySaver::MemorySaver(const boost::asio::any_io_executor& executor,
                          std::chrono::steady_clock::duration quiet_time)
     : timer_(executor), quiet_time_(quiet_time) {
-  arm();
+  touch();
 }
 
 void MemorySaver::touch() {
-  touched_ = true;
+  last_touch_ = std::chrono::steady_clock::now();
   if (!armed_) arm();
 }
 
 void MemorySaver::arm() {
   armed_ = true;
-  touched_ = false;
-  timer_.expires_after(quiet_time_);
+  timer_.expires_at(last_touch_ + quiet_time_);
   timer_.async_wait([this](boost::system::error_code error) {
     if (error) return;
     armed_ = false;
-    if (touched_) {
+    if (std::chrono::steady_clock::now() < last_touch_ + quiet_time_) {
       arm();
     } else {
       give_memory_back();

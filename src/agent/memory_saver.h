@@ -24,8 +24,8 @@ class MemorySaver {
 
   boost::asio::steady_timer timer_;
   std::chrono::steady_clock::duration quiet_time_;
+  std::chrono::steady_clock::time_point last_touch_;
   bool armed_ = false;
-  bool touched_ = false;
 };
 
 // What it does; also of use by itself.

@@ -207,6 +207,7 @@ Task<void> Flow::pass_answer(http::ResponseHead head) {
     auto started = co_await exchange_.start(std::move(head), length);
     if (!exchange_.started()) co_return co_await answer_failure(std::move(started).error());
     if (!started || !co_await exchange_.finish()) cut();
+    answering_ = false;
     co_return;
   }
   auto passed = co_await pass_body(std::move(head), length);
@@ -269,7 +270,10 @@ Task<Result<void>> Flow::pass_body(http::ResponseHead head, http::BodyLength len
   if (upstream_->body_ends_by_close() && !traffic_->running()) {
     co_return fail(Code::kUnavailable, "the sandbox has ended");
   }
-  co_return co_await exchange_.finish();
+  auto finished = co_await exchange_.finish();
+  // The client has it all and may use the connection for its next request.
+  answering_ = false;
+  co_return finished;
 }
 
 Task<void> Flow::answer_failure(Error error) {

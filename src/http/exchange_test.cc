@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "http/testing/raw_client.h"
 #include "net/notifier.h"
 #include "net/task_group.h"
@@ -117,6 +119,33 @@ TEST(WaitDisconnect, MayBeCanceled) {
   EXPECT_THAT(client.read_through("/1"), EndsWith("/1"));
   client.send("GET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(client.read_through("/2"), EndsWith("/2"));
+}
+
+struct GateHandler {
+  net::Notifier* gate;
+  static Task<void> serve(net::Notifier* gate, Exchange& exchange) {
+    co_await gate->wait();
+    Response response{.status = 200, .headers = {}, .body = "done"};
+    (void)co_await exchange.respond(std::move(response));
+  }
+  Task<void> operator()(Exchange& exchange) const { return serve(gate, exchange); }
+};
+
+TEST(Exchange, AStoppedServerFinishesTheRequestUnderWay) {
+  std::optional<net::Notifier> gate;
+  RawClient client([&](Exchange& exchange) { return GateHandler{&*gate}(exchange); });
+  gate.emplace(client.loop().get_executor());
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.loop().poll();
+  client.server().stop();
+  client.loop().poll();
+  EXPECT_EQ(client.server().connection_count(), 1u);
+  gate->notify_all();
+  EXPECT_THAT(client.read_through("done"), HasSubstr("Connection: close\r\n"));
+  client.stream().shutdown_write();
+  EXPECT_EQ(client.read_to_end(), "");
+  net::testing::run_until(client.loop(), [&] { return client.server().connection_count() == 0; });
+  gate.reset();
 }
 
 Task<void> tunnel(Exchange& exchange) {

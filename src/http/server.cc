@@ -67,9 +67,9 @@ void Server::Impl::serve_connection(std::unique_ptr<net::Stream> stream) {
 
 Task<void> Server::Impl::run_connection(
     std::shared_ptr<Impl> self, std::list<std::shared_ptr<ServerConnection>>::iterator place) {
-  const auto connection = *place;
+  ServerConnection& connection = **place;
   try {
-    co_await connection->run();
+    co_await connection.run();
   } catch (const std::exception& error) {
     log_error(error.what());
   }

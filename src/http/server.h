@@ -38,7 +38,7 @@ struct ServerOptions {
 };
 
 // HTTP/1.1 on the connections of one event loop. The handler runs on that loop; exceptions that
-// reach it are answered with 500 and logged.
+// leave it are answered with 500 and logged. Used on the loop's thread, or while it does not run.
 class Server {
  public:
   Server(boost::asio::io_context& loop, Handler handler, ServerOptions options = {});
@@ -50,7 +50,8 @@ class Server {
   Result<void> serve(UniqueFd listener);
   // Serves one connection that is already there (tests, fd passing).
   void serve_connection(std::unique_ptr<net::Stream> stream);
-  // Stops accepting, closes idle connections and waits for nothing.
+  // Stops accepting, closes idle connections and waits for nothing; busy ones are closed after
+  // their answer. The destructor closes them at once, but handlers go on until they notice.
   void stop();
   size_t connection_count() const;
 

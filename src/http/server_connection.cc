@@ -16,7 +16,8 @@ namespace alcove::http {
 namespace {
 
 constexpr std::chrono::seconds kLingerTime{2};
-constexpr uint64_t kMostLingering = 4 * 1024 * 1024;
+// A client that sends all of a refused body before it reads must still find the refusal.
+constexpr uint64_t kMostLingering = 64 * 1024 * 1024;
 
 std::chrono::steady_clock::time_point from_now(std::chrono::seconds time) {
   return std::chrono::steady_clock::now() + time;

@@ -133,7 +133,8 @@ HeadParse parse_request_head(std::string_view data, size_t limit, HeadScan& scan
   HeadParse found = find_end(data, limit, scan, Folding::kRefused);
   if (found.status != HeadParse::Status::kDone) return found;
   RequestParser parser(limit + 1, head);
-  return run_parser(parser, data.substr(scan.skipped, found.size - scan.skipped), std::move(found));
+  const std::string_view text = data.substr(scan.skipped, found.size - scan.skipped);
+  return run_parser(parser, text, std::move(found));
 }
 
 HeadParse parse_response_head(std::string_view data, size_t limit, HeadScan& scan,

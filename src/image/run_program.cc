@@ -57,15 +57,22 @@ Result<pid_t> spawn(const Program& program, int output_fd) {
   return pid;
 }
 
-// Reads until the pipe closes; false if the deadline came first.
-bool collect(int fd, SteadyClock::time_point deadline, LineTail& lines) {
+constexpr std::chrono::milliseconds kLookForCancel{200};
+
+bool is_canceled(const Program& program) {
+  return program.canceled != nullptr && program.canceled->load();
+}
+
+// Reads until the pipe closes; false if the deadline or the end of patience came first.
+bool collect(int fd, const Program& program, LineTail& lines) {
+  const auto deadline = SteadyClock::now() + program.timeout;
   char buffer[8192];
   while (true) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SteadyClock::now());
-    if (left.count() <= 0) return false;
+    if (left.count() <= 0 || is_canceled(program)) return false;
     pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};
-    const int n = ::poll(&ready, 1, static_cast<int>(std::min<int64_t>(left.count(), 60'000)));
+    const int n = ::poll(&ready, 1, static_cast<int>(std::min(left, kLookForCancel).count()));
     if (n <= 0) continue;
     const ssize_t got = ::read(fd, buffer, sizeof buffer);
     if (got == 0) return true;
@@ -88,12 +95,15 @@ Result<void> run_program(const Program& program) {
   write_end.reset();
 
   LineTail lines(program.on_line);
-  const bool in_time = collect(read_end.get(), SteadyClock::now() + program.timeout, lines);
+  const bool in_time = collect(read_end.get(), program, lines);
   if (!in_time) ::kill(-pid, SIGKILL);
   lines.finish();
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0) {
     if (errno != EINTR) return fail_errno(errno, cat("wait for ", program.argv[0]));
+  }
+  if (!in_time && is_canceled(program)) {
+    return fail(Code::kCanceled, cat(program.argv[0], " was stopped"));
   }
   if (!in_time) {
     return fail(Code::kDeadlineExceeded, cat(program.argv[0], " did not finish within ",

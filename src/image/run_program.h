@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -20,11 +21,13 @@ struct Program {
   // Each line of stdout and stderr, without its end.
   std::function<void(std::string_view line)> on_line = {};
   std::chrono::seconds timeout = std::chrono::minutes(5);
+  // Looked at several times a second: when it is set, the program is killed (kCanceled).
+  const std::atomic<bool>* canceled = nullptr;
 };
 
 // Runs a helper program of the host to its end and collects the end of its output. An exit status
 // other than 0 is an error that shows it; kNotFound (ENOENT) if the program is not installed.
-// After the timeout its process group is killed.
+// After the timeout, or when it is canceled, its process group is killed.
 Result<void> run_program(const Program& program);
 
 }  // namespace alcove::image

@@ -56,5 +56,16 @@ TEST(LineTail, CutsEndlessLinesAndKeepsTheLastOnes) {
   EXPECT_THAT(tail.tail(), HasSubstr("\na\nb\nc\n\nd\n"));
 }
 
+TEST(RunProgram, IsKilledWhenItIsCanceled) {
+  std::atomic<bool> canceled = false;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto result = run_program({.argv = {"sh", "-c", "echo started; sleep 100 & wait"},
+                                   .on_line = [&](std::string_view) { canceled = true; },
+                                   .canceled = &canceled});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code(), Code::kCanceled);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
+}
+
 }  // namespace
 }  // namespace alcove::image

@@ -49,6 +49,7 @@ int own_upper(BootContext& context) {
   }
   // The mark of a volatile overlay that was not unmounted; overlayfs refuses to mount over it.
   const UniqueFd work(::open(context.request.work_dir.c_str(), O_PATH | O_CLOEXEC));
+  if (!work.valid()) return errno;
   if (::unlinkat(work.get(), "work/incompat/volatile", AT_REMOVEDIR) != 0 && errno != ENOENT) {
     return errno;
   }

@@ -138,13 +138,13 @@ Result<std::unique_ptr<sandbox::Machine>> JailDriver::boot(const sandbox::BootSp
   Rollback rollback;
   ALCOVE_TRY_ASSIGN(network::NamespacePair pair, impl_->pairs.take(spec.pool_key));
   request.range = pair.range;
-  rollback.add([&] { impl_->pairs.give_back(spec.pool_key, pair.range); });
+  rollback.add([this, &spec, range = pair.range] { impl_->pairs.give_back(spec.pool_key, range); });
 
   ALCOVE_TRY(impl_->cgroups.create(id, {.memory_bytes = spec.limits.memory_bytes,
                                         .cpus = spec.limits.vcpu_count,
                                         .cpu_set = choose_cpus(*impl_, spec.limits.vcpu_count),
                                         .pids = spec.limits.pids}));
-  rollback.add([&] {
+  rollback.add([this, &id] {
     (void)impl_->cgroups.kill(id, soon());
     (void)impl_->cgroups.remove(id, soon());
   });
@@ -156,11 +156,6 @@ Result<std::unique_ptr<sandbox::Machine>> JailDriver::boot(const sandbox::BootSp
   for (const UniqueFd& tasks : entry.v1_tasks) fds.push_back(tasks.get());
   auto started = impl_->launcher.boot(request, fds);
   if (!started) return fail(std::move(started).error().context(cat("boot sandbox ", id)));
-  rollback.add([&] {
-    sys::kill_by_pidfd(started->pidfd.get());
-    (void)sys::wait_by_pidfd(started->pidfd.get(), soon());
-  });
-
   JailRecord record;
   record.pid = started->pid;
   ALCOVE_TRY_ASSIGN(record.start_time, sys::process_start_time(started->pid));

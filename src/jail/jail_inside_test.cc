@@ -84,7 +84,8 @@ TEST_F(JailInsideTest, MountTableShowsNothingOfTheHost) {
 }
 
 TEST_F(JailInsideTest, SeesOnlyItsOwnProcesses) {
-  for (const std::string_view name : split(inside("ls /proc"), '\n')) {
+  const std::string names = inside("ls /proc");
+  for (const std::string_view name : split(names, '\n')) {
     if (const auto pid = parse_number<int>(name)) EXPECT_LE(*pid, 9) << name;
   }
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -195,6 +196,7 @@ Result<void> serve(const ServeOptions& options) {
   api::KeyRing keys(*base.store, *base.store_pool);
   api::TemplateCatalog catalog;
   api::Readiness readiness;
+  std::atomic<bool> stopping = false;
   ALCOVE_TRY_ASSIGN(const std::string step_program, helper_program("alcove-step"));
   ALCOVE_TRY_ASSIGN(
       templates::TemplateEngine engine,
@@ -202,12 +204,14 @@ Result<void> serve(const ServeOptions& options) {
           {.data_dir = options.layers_dir.empty() ? base.data_dir.path() : options.layers_dir,
            .driver = base.driver.get(),
            .step_program = step_program,
-           .recipes = recipes}));
+           .recipes = recipes,
+           .canceled = &stopping}));
   TemplatePreparer preparer({.store = *base.store,
                              .catalog = catalog,
                              .readiness = readiness,
                              .driver = *base.driver,
-                             .clock = base.clock},
+                             .clock = base.clock,
+                             .stopping = stopping},
                             std::move(engine), std::move(recipes));
   ALCOVE_TRY(preparer.load_known());
 
@@ -251,6 +255,7 @@ Result<void> serve(const ServeOptions& options) {
   for (size_t i = 0; i < fronts.size(); ++i) {
     asio::post(base.loops.loop(i), [front = fronts[i].get()] { front->stop(); });
   }
+  stopping = true;
   preparing.join();
   base.loops.stop();
   fs::remove(base.data_dir.pid_file());

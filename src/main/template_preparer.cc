@@ -44,6 +44,7 @@ void TemplatePreparer::prepare_all() {
     order.insert(recipe.name == kDefaultTemplate ? order.begin() : order.end(), &recipe);
   }
   for (const templates::Recipe* recipe : order) {
+    if (deps_.stopping.load()) return;
     auto prepared = prepare(*recipe);
     if (!prepared) {
       const std::string text =

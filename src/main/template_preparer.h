@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ class TemplatePreparer {
     api::Readiness& readiness;
     sandbox::Driver& driver;
     const Clock& clock;
+    const std::atomic<bool>& stopping;
   };
 
   TemplatePreparer(Dependencies dependencies, templates::TemplateEngine engine,

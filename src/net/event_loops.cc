@@ -17,7 +17,7 @@ namespace alcove::net {
 
 EventLoops::EventLoops(size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    loops_.push_back(std::make_unique<boost::asio::io_context>(/*concurrency_hint=*/1));
+    loops_.push_back(std::make_unique<Loop>(/*concurrency_hint=*/1));
     guards_.push_back(boost::asio::make_work_guard(*loops_.back()));
   }
 }
@@ -38,6 +38,7 @@ void EventLoops::stop() {
   for (auto& loop : loops_) loop->stop();
   for (auto& thread : threads_) thread.join();
   threads_.clear();
+  for (auto& loop : loops_) loop->destroy_tasks();
 }
 
 void spawn(boost::asio::io_context& loop, Task<void> task) {

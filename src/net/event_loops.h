@@ -27,12 +27,19 @@ class EventLoops {
   boost::asio::io_context& loop(size_t index) { return *loops_[index]; }
 
   void start();
-  // Ends the loops' run() and joins their threads. Idempotent.
+  // Ends the loops' run(), joins their threads and destroys the tasks that are left, so that what
+  // those refer to need not outlive this call. Idempotent; not from a loop.
   void stop();
 
  private:
   using WorkGuard = boost::asio::executor_work_guard<boost::asio::io_context::executor_type>;
-  std::vector<std::unique_ptr<boost::asio::io_context>> loops_;
+  // A loop whose tasks can be destroyed before itself.
+  class Loop : public boost::asio::io_context {
+   public:
+    using io_context::io_context;
+    void destroy_tasks() { shutdown(); }
+  };
+  std::vector<std::unique_ptr<Loop>> loops_;
   // Keep run() going while a loop has nothing to do.
   std::vector<WorkGuard> guards_;
   std::vector<std::thread> threads_;

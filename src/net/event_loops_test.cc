@@ -39,6 +39,33 @@ TEST(EventLoops, StopDoesNotWaitForTasks) {
   loops.stop();
 }
 
+struct Flag {
+  explicit Flag(bool& used) : set(used) {}
+  ~Flag() { set = true; }
+  bool& set;
+};
+
+Task<void> sleep_with_flag(bool& destroyed) {
+  const Flag flag(destroyed);
+  co_await sleep_for(std::chrono::hours(1));
+}
+
+TEST(EventLoops, StopDestroysTheTasksThatAreLeft) {
+  EventLoops loops(2);
+  bool destroyed[2] = {};
+  for (size_t i = 0; i < 2; ++i) spawn(loops.loop(i), sleep_with_flag(destroyed[i]));
+  loops.start();
+  for (size_t i = 0; i < 2; ++i) {
+    std::promise<void> started;
+    boost::asio::post(loops.loop(i), [&started] { started.set_value(); });
+    started.get_future().wait();
+  }
+  loops.stop();
+  EXPECT_TRUE(destroyed[0] && destroyed[1]);
+  // What comes too late is dropped.
+  spawn(loops.loop(0), sleep_long());
+}
+
 Task<void> throw_error() {
   co_await yield();
   throw std::runtime_error("the reason");

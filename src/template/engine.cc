@@ -170,7 +170,7 @@ Result<void> TemplateEngine::make_layers(const Plan& plan, const Progress& progr
   if (!plan.parent.empty()) ALCOVE_TRY(make_layers(plan.parent.front(), progress));
   if (plan.from) {
     ALCOVE_TRY(make_layer(*plan.from, [&](const image::LayerStage& stage) {
-      return make_from_layer(plan.recipe->from, stage, progress);
+      return make_from_layer(plan.recipe->from, stage, progress, options_.canceled);
     }));
   }
   if (plan.files) {
@@ -197,6 +197,7 @@ Result<void> TemplateEngine::make_steps_layer(const Plan& plan, const image::Lay
                 "the recipe has steps, but there is no jail to run them");
   }
   StepJob job;
+  job.canceled = options_.canceled;
   job.steps = plan.recipe->steps;
   job.envs = plan.build.envs;
   auto below = plan.content_layers();

@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ class TemplateEngine {
     std::string step_program;
     // Where `from.template` is looked up.
     RecipeBook recipes = {};
+    // When it is set, builds under way fail soon; outlives the engine.
+    const std::atomic<bool>* canceled = nullptr;
   };
 
   static Result<TemplateEngine> open(Options options);

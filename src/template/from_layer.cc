@@ -28,7 +28,7 @@ constexpr const char* kSlimOptions[] = {
 constexpr const char* kHostFiles[] = {"etc/hostname", "etc/resolv.conf"};
 
 Result<void> make_debian(const From& from, const image::LayerStage& stage,
-                         const Progress& progress) {
+                         const Progress& progress, const std::atomic<bool>* canceled) {
   image::Program program;
   // mmdebstrap mounts /proc and others in the new root. In namespaces of its own, all that ends
   // with it, however it ends. No fsync for each file: the commit of the layer syncs all.
@@ -52,6 +52,7 @@ Result<void> make_debian(const From& from, const image::LayerStage& stage,
   program.inherited_fd = stage.lock_fd();
   program.on_line = progress;
   program.timeout = kDebianTimeout;
+  program.canceled = canceled;
   ALCOVE_TRY(image::run_program(program));
   for (const char* path : kHostFiles) {
     if (::unlink(cat(stage.root(), "/", path).c_str()) != 0 && errno != ENOENT) {
@@ -65,14 +66,14 @@ Result<void> make_debian(const From& from, const image::LayerStage& stage,
 }  // namespace
 
 Result<void> make_from_layer(const From& from, const image::LayerStage& stage,
-                             const Progress& progress) {
+                             const Progress& progress, const std::atomic<bool>* canceled) {
   switch (from.kind) {
     case From::Kind::kDebian:
       if (progress) {
         progress(cat("installing Debian ", from.source, " with ", from.packages.size(),
                      " packages and what they need (one to two minutes)"));
       }
-      return make_debian(from, stage, progress);
+      return make_debian(from, stage, progress, canceled);
     case From::Kind::kDirectory:
       if (progress) progress(cat("copying ", from.source));
       return image::copy_tree(from.source, stage.root(), progress);

@@ -2,6 +2,8 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <atomic>
+
 #include "base/result.h"
 #include "image/layer_store.h"
 #include "template/recipe.h"
@@ -10,8 +12,8 @@
 namespace alcove::templates {
 
 // Fills a stage with a template's first layer: mmdebstrap, a copied directory or an unpacked tar
-// file. Not for kTemplate.
+// file. Not for kTemplate. Installing packages ends early when `canceled` (may be null) is set.
 Result<void> make_from_layer(const From& from, const image::LayerStage& stage,
-                             const Progress& progress);
+                             const Progress& progress, const std::atomic<bool>* canceled);
 
 }  // namespace alcove::templates

@@ -19,6 +19,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
+constexpr std::chrono::milliseconds kLookForCancel{200};
 constexpr uint64_t kBuildMemory = 4ull << 30;
 constexpr uint32_t kBuildPids = 4096;
 constexpr uint32_t kBuildVcpus = 4;
@@ -132,8 +133,9 @@ Result<void> follow(int socket, const StepJob& job, const Progress& progress) {
     if (left.count() <= 0) {
       return fail(follower.stopped(cat("not finished after ", job.timeout.count(), " s")));
     }
+    if (job.canceled != nullptr && job.canceled->load()) return fail(follower.stopped("stopped"));
     pollfd ready{.fd = socket, .events = POLLIN, .revents = 0};
-    if (::poll(&ready, 1, static_cast<int>(std::min<int64_t>(left.count(), 60'000))) <= 0) continue;
+    if (::poll(&ready, 1, static_cast<int>(std::min(left, kLookForCancel).count())) <= 0) continue;
     const ssize_t n = ::recv(socket, buffer, sizeof buffer, 0);
     if (n > 0) {
       reader.append(std::string_view(buffer, static_cast<size_t>(n)));

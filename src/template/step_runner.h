@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -30,6 +31,8 @@ struct StepJob {
   std::string step_program;
   std::string hostname;
   std::chrono::seconds timeout = std::chrono::hours(1);
+  // Looked at several times a second: when it is set, the run ends with kAborted.
+  const std::atomic<bool>* canceled = nullptr;
 };
 
 // Runs the steps in a fresh jail. When it returns, the jail is gone. The error of a failed step

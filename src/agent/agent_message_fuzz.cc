@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+// The messages of both services and of /init, and the sandbox's own account files.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "agent/filesystem_messages.h"
+#include "agent/init_message.h"
+#include "agent/process_messages.h"
+#include "agent/users.h"
+#include "base/assert.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace alcove::agent;
+  constexpr auto kJson = alcove::connect::Codec::kJson;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto request = decode_start(kJson, text)) {
+    // What List shows can be started again.
+    const ProcessInfo info{request->process, 1, request->tag};
+    (void)encode_process_list(kJson, {info});
+  }
+  (void)decode_selector(kJson, text);
+  (void)decode_send_input(kJson, text);
+  (void)decode_stream_input(kJson, text);
+  (void)decode_send_signal(kJson, text);
+  (void)decode_update(kJson, text);
+  (void)decode_path(kJson, text);
+  (void)decode_list_dir(kJson, text);
+  (void)decode_move(kJson, text);
+  if (const auto init = decode_init(text)) {
+    const auto again = decode_init(encode_init(*init));
+    ALCOVE_ASSERT(again && again->access_token == init->access_token);
+  }
+  const Accounts accounts(text, text);
+  ALCOVE_ASSERT(accounts.find("root"));
+  (void)accounts.user_name(1000);
+  return 0;
+}
