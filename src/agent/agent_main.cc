@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <optional>
@@ -118,6 +119,8 @@ int main(int argc, char** argv) {
     print(2, kUsage);
     return 2;
   }
+  // The launcher starts it as /run/alcove/agent; ps and top should say whose agent it is.
+  ::prctl(PR_SET_NAME, "alcove-agent");
   const auto result = run(*flags);
   alcove::log_error(result.error().message());
   return 1;

@@ -176,6 +176,8 @@ TEST_F(ProcessServiceTest, EndDoesNotWaitForHoldersAfterAKill) {
 TEST_F(ProcessServiceTest, SignalsReachProcessesWhoseOutputIsHeldByOthers) {
   auto stream = start("sleep 5 & echo up");
   ASSERT_TRUE(next(stream));
+  while (run_shell(cat("kill -0 ", stream.outcome.pid)).end == kGoodEnd) {
+  }
   const auto before = std::chrono::steady_clock::now();
   rpc("/process.Process/SendSignal", selector(stream.outcome.pid, R"(,"signal":"SIGNAL_SIGTERM")"));
   EXPECT_EQ(finish(stream).end, kGoodEnd);

@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <set>
 
+#include "base/ids.h"
 #include "network/id_blocks.h"
 
 namespace alcove::network {
@@ -152,7 +154,7 @@ TEST(IdBlocks, ReadsWhichBlocksAMapTouches) {
 }
 
 TEST(IdBlocks, TwoServersOfAMachineGetDifferentBlocks) {
-  const std::string dir = testing::TempDir() + "/alcove-id-blocks";
+  const std::string dir = testing::TempDir() + "alcove-id-blocks-" + random_alphanumeric(6);
   HostIdBlocks one(dir);
   HostIdBlocks two(dir);
   const auto first = one.acquire();
@@ -162,6 +164,7 @@ TEST(IdBlocks, TwoServersOfAMachineGetDifferentBlocks) {
   EXPECT_FALSE(two.claim(*first));
   one.release(*first);
   EXPECT_TRUE(two.claim(*first));
+  std::filesystem::remove_all(dir);
 }
 
 }  // namespace

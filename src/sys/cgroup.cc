@@ -61,49 +61,51 @@ CgroupTree::CgroupTree(CgroupLayout layout, std::string prefix, CgroupFs& fs)
 Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string prefix, CgroupFs& fs) {
   CgroupTree tree(std::move(layout), std::move(prefix), fs);
   ALCOVE_TRY(tree.prepare());
+  ALCOVE_TRY(tree.find_cpus());
   return tree;
 }
 
-Result<void> CgroupTree::prepare() {
-  for (const std::string& base : v1_bases_) {
-    if (!fs_->exists(base)) ALCOVE_TRY(fs_->make_dir(base));
+Result<void> CgroupTree::prepare() const {
+  for (const std::string& base : bases()) {
+    const auto made = fs_->make_dir(base);
+    if (!made && made.error().error_number() != EEXIST) return made;
   }
   if (on_v1("cpuset")) ALCOVE_TRY(prepare_v1_cpuset());
   if (!v2_base_.empty()) ALCOVE_TRY(prepare_v2());
-  if (cpus_.empty()) {
-    cpu_set_t set;
-    if (::sched_getaffinity(0, sizeof set, &set) != 0) return fail_errno(errno, "getaffinity");
-    for (uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &set)) cpus_.push_back(cpu);
-    }
-  }
   return {};
 }
 
 // A new v1 cpuset is empty, and nothing can join it before it has CPUs and memory nodes.
-Result<void> CgroupTree::prepare_v1_cpuset() {
+Result<void> CgroupTree::prepare_v1_cpuset() const {
   const std::string& root = layout_.v1.at("cpuset");
   const std::string base = cat(root, "/", prefix_);
   for (const char* file : {"/cpuset.cpus", "/cpuset.mems"}) {
     ALCOVE_TRY_ASSIGN(const std::string value, fs_->read(root + file));
     ALCOVE_TRY(fs_->write(base + file, trim(value)));
-    if (std::string_view(file) == "/cpuset.cpus") cpus_ = parse_cpu_list(value);
   }
   return {};
 }
 
-Result<void> CgroupTree::prepare_v2() {
-  if (!fs_->exists(v2_base_)) ALCOVE_TRY(fs_->make_dir(v2_base_));
+Result<void> CgroupTree::prepare_v2() const {
   for (const char* controller : {"memory", "cpu", "cpuset", "pids"}) {
     if (on_v1(controller) || !layout_.v2_controllers.contains(controller)) continue;
     const std::string enable = cat("+", controller);
     ALCOVE_TRY(fs_->write(layout_.v2 + "/cgroup.subtree_control", enable));
     ALCOVE_TRY(fs_->write(v2_base_ + "/cgroup.subtree_control", enable));
   }
-  if (cpus_.empty()) {
-    if (const auto cpus = fs_->read(v2_base_ + "/cpuset.cpus.effective")) {
-      cpus_ = parse_cpu_list(*cpus);
-    }
+  return {};
+}
+
+Result<void> CgroupTree::find_cpus() {
+  const std::string file = on_v1("cpuset")
+                               ? cat(layout_.v1.at("cpuset"), "/", prefix_, "/cpuset.cpus")
+                               : cat(v2_base_, "/cpuset.cpus.effective");
+  if (const auto cpus = fs_->read(file)) cpus_ = parse_cpu_list(*cpus);
+  if (!cpus_.empty()) return {};
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return fail_errno(errno, "getaffinity");
+  for (uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus_.push_back(cpu);
   }
   return {};
 }
@@ -124,6 +126,14 @@ std::string CgroupTree::dir(const std::string& controller, const std::string& na
 }
 
 Result<void> CgroupTree::create(const std::string& name, const CgroupLimits& limits) const {
+  auto created = try_create(name, limits);
+  if (created || created.error().error_number() != ENOENT) return created;
+  // Somebody has tidied the empty prefix directories away.
+  ALCOVE_TRY(prepare());
+  return try_create(name, limits);
+}
+
+Result<void> CgroupTree::try_create(const std::string& name, const CgroupLimits& limits) const {
   Rollback rollback;
   auto make = [&](const std::string& base) -> Result<void> {
     const std::string path = cat(base, "/", name);

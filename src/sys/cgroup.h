@@ -65,9 +65,11 @@ class CgroupTree {
 
  private:
   CgroupTree(CgroupLayout layout, std::string prefix, CgroupFs& fs);
-  Result<void> prepare();
-  Result<void> prepare_v1_cpuset();
-  Result<void> prepare_v2();
+  Result<void> prepare() const;
+  Result<void> prepare_v1_cpuset() const;
+  Result<void> prepare_v2() const;
+  Result<void> find_cpus();
+  Result<void> try_create(const std::string& name, const CgroupLimits& limits) const;
   // The directory of `name` where the controller lives; empty if there is no such controller.
   std::string dir(const std::string& controller, const std::string& name) const;
   std::string v2_dir(const std::string& name) const;

@@ -280,6 +280,18 @@ TEST(CgroupTree, LeavesNothingWhenALimitIsRefused) {
   EXPECT_TRUE(tree->list().empty());
 }
 
+TEST(CgroupTree, MakesThePrefixAgainWhenItWasRemoved) {
+  FakeCgroupFs fs = make_hybrid();
+  const auto layout = find_cgroup_layout(kHybridMountinfo, fs);
+  const auto tree = CgroupTree::open(*layout, "alcove", fs);
+  ASSERT_TRUE(tree);
+  tree->remove_prefix();
+  ASSERT_FALSE(fs.dirs_.contains("/cg/pids/alcove"));
+  const auto made = tree->create("one", limits_on("0"));
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_EQ(fs.files_.at("/cg/cpuset/alcove/cpuset.cpus"), "0-3");
+}
+
 TEST(CgroupTree, RemoveWaitsForADyingProcessAndAcceptsAbsence) {
   FakeCgroupFs fs = make_hybrid();
   const auto layout = find_cgroup_layout(kHybridMountinfo, fs);
