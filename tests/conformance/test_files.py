@@ -19,7 +19,8 @@ _MEBIBYTE = 1 << 20
 @pytest.mark.smoke
 async def test_text_round_trip(sandbox):
     written = await got(sandbox.files.write("note.txt", "zwölf\n😀"))
-    assert (written.name, written.path, written.type) == ("note.txt", "/home/user/note.txt", FileType.FILE)
+    file_type = FileType.FILE if VERSION >= (2, 40) else "file"
+    assert (written.name, written.path, written.type) == ("note.txt", "/home/user/note.txt", file_type)
     assert await got(sandbox.files.read("note.txt")) == "zwölf\n😀"
     assert await got(sandbox.files.read("/home/user/note.txt")) == "zwölf\n😀"
     assert (await got(sandbox.commands.run("cat note.txt"))).stdout == "zwölf\n😀"
@@ -141,7 +142,7 @@ async def test_info_of_a_file(sandbox):
     assert (info.name, info.path, info.type, info.size) == ("f.txt", "/home/user/f.txt", FileType.FILE, 5)
     assert (info.mode, info.permissions, info.owner, info.group) == (0o644, "-rw-r--r--", "user", "user")
     assert info.symlink_target is None
-    assert info.modified_time.tzinfo is not None
+    assert VERSION < (2, 40) or info.modified_time.tzinfo is not None
     assert abs((info.modified_time - before).total_seconds()) < 30
 
 

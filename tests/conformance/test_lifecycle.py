@@ -161,6 +161,7 @@ async def test_set_timeout_by_id_of_an_unknown_sandbox(client):
         await got(client.Sandbox.set_timeout("nonexistingsandbox", 10))
 
 
+@requires(2, 40, why="its connected handles send no routing headers: needs the TLS domain (issue 7)")
 @pytest.mark.smoke
 async def test_connect_shares_the_sandbox(client, make_sandbox):
     sandbox = await make_sandbox()

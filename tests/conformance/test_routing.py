@@ -75,6 +75,10 @@ async def test_connect_reaches_the_api(client, make_sandbox, recorder):
     assert (method, path) == ("POST", f"{version}/sandboxes/{sandbox.sandbox_id}/connect")
     if VERSION == (2, 22):
         assert {"e2b-sandbox-id", "e2b-sandbox-port"} <= headers
+        # The handle that this client makes then sends no routing headers at all: without the TLS
+        # domain nothing tells its sandbox, so only the connect itself can be checked.
+        assert other.sandbox_id == sandbox.sandbox_id
+        return
     assert (await got(other.commands.run("echo routed"))).stdout == "routed\n"
 
 
