@@ -219,7 +219,9 @@ Result<void> serve(const ServeOptions& options) {
                 .clock = base.clock,
                 .keys = keys,
                 .templates = catalog,
-                .readiness = readiness});
+                .readiness = readiness,
+                .store = *base.store,
+                .store_pool = *base.store_pool});
   gateway::GatewayOptions gateway_options;
   gateway_options.clock = &base.clock;
   http::ServerOptions server_options;

@@ -86,7 +86,9 @@ Result<void> TemplatePreparer::publish(const templates::Build& build) {
   record.build = build.build_id;
   record.build_hash = build.hash;
   record.build_json = node::encode_build_image(image);
-  record.updated_at = deps_.clock.now();
+  // The store keeps the first one.
+  record.created_at = deps_.clock.now();
+  record.updated_at = record.created_at;
   ALCOVE_TRY(deps_.store.put_template(record));
   deps_.catalog.put({.record = std::move(record), .limits = build.limits});
   deps_.driver.warm(build.hash);

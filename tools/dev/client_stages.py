@@ -28,12 +28,16 @@ class TestServer:
     """A server on a fresh data directory and a free port; leaves nothing behind."""
 
     def __init__(self):
-        own = paths.TESTS / "templates"
+        data = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
+        # The busybox recipe gets its root here, from this machine's busybox.
+        own = data / "test-templates"
+        shutil.copytree(paths.TESTS / "templates", own)
+        console.run([own / "make-busybox-root", own])
         self.server = serving.Server(
-            data=Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp")),
+            data=data,
             listen=f"127.0.0.1:{_free_port()}",
             pool_size=_POOL_SIZE,
-            templates=(paths.ROOT / "templates", *([own] if own.is_dir() else [])),
+            templates=(paths.ROOT / "templates", own),
             layers=cache.folder("layers"),
         )
         # mkdtemp makes it private; an ordinary data directory can be passed through.

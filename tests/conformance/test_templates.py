@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""Other templates than `base` (tests/templates): the agent runs in any Linux root, limits are a recipe's."""
+
+import pytest
+from e2b import CommandExitException
+from harness import api, eventually, got, raises
+
+# These are built after `base`, while other tests run already.
+_BUILD_LIMIT = 600
+
+
+@pytest.fixture
+def make_from(make_sandbox):
+    async def make(template):
+        def is_built():
+            return any(template in entry["names"] for entry in api("GET", "/templates").json)
+
+        assert await eventually(is_built, within=_BUILD_LIMIT, every=0.5)
+        return await make_sandbox(template)
+
+    return make
+
+
+async def _out(sandbox, command, **options):
+    return (await got(sandbox.commands.run(command, **options))).stdout
+
+
+@pytest.mark.limit(700)
+async def test_limits_are_the_recipes(make_from):
+    sandbox = await make_from("large")
+    info = await got(sandbox.get_info())
+    assert (info.cpu_count, info.memory_mb) == (4, 4096)
+    assert await _out(sandbox, "awk '/MemTotal/ {print $2}' /proc/meminfo") == f"{4096 * 1024}\n"
+    # 2,048 is the default; each of these is a process.
+    assert await _out(sandbox, "for i in $(seq 2200); do sleep 20 & done; jobs -p | wc -l; kill $(jobs -p)") == "2200\n"
+
+
+@pytest.mark.limit(700)
+async def test_an_old_debian(make_from):
+    sandbox = await make_from("old-debian")
+    assert "bullseye" in await _out(sandbox, "cat /etc/os-release")
+    assert await _out(sandbox, "whoami; pwd") == "user\n/home/user\n"
+    await got(sandbox.files.write("a/b.txt", "hello"))
+    assert await _out(sandbox, "stat -c %U a/b.txt; cat a/b.txt") == "user\nhello"
+
+
+@pytest.mark.limit(700)
+async def test_a_bare_busybox(make_from):
+    sandbox = await make_from("busybox")
+    # The SDK's shell is not there: that is the command's end, not an error of the sandbox.
+    with raises(CommandExitException) as failure:
+        await got(sandbox.commands.run("true"))
+    assert failure.value.exit_code == 127
+    await got(sandbox.files.write("note.txt", "small"))
+    assert await got(sandbox.files.read("/home/user/note.txt")) == "small"
+    names = [entry.name for entry in await got(sandbox.files.list("/bin"))]
+    assert "busybox" in names
+    info = await got(sandbox.get_info())
+    assert info.memory_mb == 128
