@@ -69,6 +69,7 @@ endfunction()
 function(alcove_static_program target)
   alcove_program(${target})
   if(ALCOVE_SANITIZE STREQUAL "none")
-    target_link_options(${target} PRIVATE -static)
+    # Equal functions (templates make many) are kept once: less to map in every sandbox.
+    target_link_options(${target} PRIVATE -static -Wl,--icf=safe)
   endif()
 endfunction()

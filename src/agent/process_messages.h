@@ -19,6 +19,9 @@ namespace alcove::agent {
 // The messages of process.Process (protocol/envd.md 2A.1) and how they are read and written in a
 // codec. Only JSON is built; kProto is kUnimplemented.
 
+// A command with its environment, or a piece of input; clients send input in 64 KiB pieces.
+inline constexpr uint64_t kMaxProcessMessage = 64ull << 20;
+
 struct ProcessConfig {
   std::string command;
   std::vector<std::string> arguments;

@@ -6,40 +6,15 @@
 
 #include <utility>
 
-#include <boost/asio/this_coro.hpp>
-
 #include "agent/event_stream.h"
 #include "agent/paths.h"
+#include "agent/process_input.h"
 #include "base/strings.h"
 #include "connect/connect.h"
-#include "net/notifier.h"
-#include "net/task_group.h"
 
 namespace alcove::agent {
+
 namespace {
-
-// A command with its environment, or a piece of input; clients send input in 64 KiB pieces.
-constexpr uint64_t kMaxMessage = 64ull << 20;
-
-// A write to a process and the wait for its client's end, whichever comes first.
-struct InputRace {
-  explicit InputRace(const boost::asio::any_io_executor& executor) : changed(executor) {}
-  std::optional<Result<void>> written;
-  bool disconnected = false;
-  net::Notifier changed;
-};
-
-Task<void> race_write(InputRace& race, Process& process, ProcessInput input,
-                      std::optional<Process::TimePoint> deadline) {
-  race.written = co_await process.write_input(input.kind, std::move(input.data), deadline);
-  race.changed.notify_all();
-}
-
-Task<void> race_client(InputRace& race, http::Exchange& exchange) {
-  co_await exchange.wait_disconnect();
-  race.disconnected = true;
-  race.changed.notify_all();
-}
 
 Task<void> fail_stream(http::Exchange& exchange, const connect::CallInfo& call, Error error) {
   connect::StreamWriter writer(exchange, call);
@@ -59,12 +34,12 @@ Task<void> ProcessService::handle(http::Exchange& exchange, std::string_view met
     co_return;
   }
   if (method == "StreamInput") {
-    co_await stream_input(exchange);
+    co_await stream_to_process(exchange, table_);
     co_return;
   }
   const auto call = co_await connect::accept_call(exchange, connect::CallKind::kUnary);
   if (!call) co_return;
-  auto message = co_await connect::read_unary(exchange, kMaxMessage);
+  auto message = co_await connect::read_unary(exchange, kMaxProcessMessage);
   Result<std::string> answer =
       fail(Code::kUnimplemented, cat("process.Process has no method '", method, "'"));
   if (!message) {
@@ -90,7 +65,7 @@ Task<void> ProcessService::handle(http::Exchange& exchange, std::string_view met
 Task<void> ProcessService::start(http::Exchange& exchange, std::optional<std::string> user) {
   const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
   if (!call) co_return;
-  auto message = co_await connect::read_single(exchange, kMaxMessage);
+  auto message = co_await connect::read_single(exchange, kMaxProcessMessage);
   if (!message) {
     co_await fail_stream(exchange, *call, std::move(message).error());
     co_return;
@@ -125,7 +100,7 @@ Task<Result<std::shared_ptr<Process>>> ProcessService::start_process(
 Task<void> ProcessService::connect_to(http::Exchange& exchange) {
   const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
   if (!call) co_return;
-  const auto message = co_await connect::read_single(exchange, kMaxMessage);
+  const auto message = co_await connect::read_single(exchange, kMaxProcessMessage);
   if (!message) {
     co_await fail_stream(exchange, *call, message.error());
     co_return;
@@ -145,57 +120,13 @@ Task<void> ProcessService::connect_to(http::Exchange& exchange) {
   }
 }
 
-Task<void> ProcessService::stream_input(http::Exchange& exchange) {
-  const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
-  if (!call) co_return;
-  const auto taken = co_await take_input(exchange, *call);
-  connect::StreamWriter writer(exchange, *call);
-  if (!taken) {
-    // The body may stay open for hours: the answer must not wait for its end.
-    exchange.close_after();
-    (void)co_await writer.finish(taken.error());
-    co_return;
-  }
-  std::string answer;
-  connect::append_envelope(answer, encode_empty(call->codec));
-  (void)co_await writer.finish(std::nullopt, answer);
-}
-
-Task<Result<void>> ProcessService::take_input(http::Exchange& exchange, connect::CallInfo call) {
-  connect::EnvelopeReader reader(exchange.body(), kMaxMessage);
-  std::shared_ptr<Process> process;
-  for (;;) {
-    ALCOVE_CO_TRY_ASSIGN(auto message, co_await reader.next());
-    if (!message) co_return Result<void>();
-    ALCOVE_CO_TRY_ASSIGN(StreamInputRequest request, decode_stream_input(call.codec, *message));
-    if (request.start) {
-      ALCOVE_CO_TRY_ASSIGN(process, table_.find(*request.start));
-    } else if (request.has_data) {
-      if (!process) {
-        co_return fail(Code::kInvalidArgument, "input came before the start message");
-      }
-      if (!request.input) co_return fail(Code::kUnimplemented, "the message has no input");
-      ALCOVE_CO_TRY(co_await process->write_input(request.input->kind,
-                                                  std::move(request.input->data), call.deadline));
-    }
-  }
-}
-
 Task<Result<std::string>> ProcessService::send_input(http::Exchange& exchange,
                                                      connect::CallInfo call, std::string message) {
   ALCOVE_CO_TRY_ASSIGN(SendInputRequest request, decode_send_input(call.codec, message));
   ALCOVE_CO_TRY_ASSIGN(const auto process, table_.find(request.process));
   if (!request.input) co_return fail(Code::kUnimplemented, "the request has no input");
-  // A client that gives up must not leave a write behind that waits for ever and blocks others.
-  const auto executor = co_await boost::asio::this_coro::executor;
-  InputRace race(executor);
-  net::TaskGroup group(executor);
-  group.spawn(race_write(race, *process, *std::move(request.input), call.deadline));
-  group.spawn(race_client(race, exchange));
-  while (!race.written && !race.disconnected) co_await race.changed.wait();
-  co_await group.stop();
-  if (!race.written) co_return fail(Code::kCanceled, "the client is gone");
-  ALCOVE_CO_TRY(*std::move(race.written));
+  ALCOVE_CO_TRY(
+      co_await send_to_process(exchange, process, *std::move(request.input), call.deadline));
   co_return encode_empty(call.codec);
 }
 

@@ -31,8 +31,6 @@ class ProcessService {
   Task<Result<std::shared_ptr<Process>>> start_process(connect::Codec codec, std::string message,
                                                        std::optional<std::string> user);
   Task<void> connect_to(http::Exchange& exchange);
-  Task<void> stream_input(http::Exchange& exchange);
-  Task<Result<void>> take_input(http::Exchange& exchange, connect::CallInfo call);
 
   Task<Result<std::string>> send_input(http::Exchange& exchange, connect::CallInfo call,
                                        std::string message);

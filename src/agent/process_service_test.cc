@@ -306,6 +306,41 @@ TEST_F(ProcessServiceTest, StreamInputToAnUnknownProcessIsAnsweredBeforeTheBodyE
   EXPECT_NE(run(input->body().read_all(1000))->find("not_found"), std::string::npos);
 }
 
+TEST_F(ProcessServiceTest, DeadlineOfStreamInputEndsOnlyThatCall) {
+  auto stream = start("cat");
+  const auto input = connect();
+  std::string first;
+  connect::append_envelope(first, cat(R"({"start":)", selector(stream.outcome.pid), "}"));
+  connect::append_envelope(first, R"({"data":{"input":{"stdin":"b25l"}}})");
+  ASSERT_TRUE(run(input->write_head(
+      head("POST", "/process.Process/StreamInput",
+           {{"Content-Type", "application/connect+json"}, {"Connect-Timeout-Ms", "200"}}),
+      std::nullopt, first)));
+  const auto answer = run(input->read_head("POST"));
+  ASSERT_TRUE(answer);
+  EXPECT_NE(run(input->body().read_all(1000))->find("deadline_exceeded"), std::string::npos);
+  rpc("/process.Process/CloseStdin", selector(stream.outcome.pid));
+  const StreamOutcome outcome = finish(stream);
+  EXPECT_EQ(outcome.output, "one");
+  EXPECT_EQ(outcome.end, kGoodEnd);
+}
+
+TEST_F(ProcessServiceTest, InputOfAClientThatLeftBlocksNobody) {
+  auto stream = start("sleep 0.5; head -c 3 >/dev/null; cat");
+  const uint32_t pid = stream.outcome.pid;
+  auto leaving = connect();
+  const std::string message = stdin_message(pid, std::string(200'000, 'x'));
+  ASSERT_TRUE(run(leaving->write_head(
+      head("POST", "/process.Process/SendInput", {{"Content-Type", "application/json"}}),
+      message.size(), message)));
+  run(net::sleep_for(std::chrono::milliseconds(100)));
+  leaving.reset();
+  EXPECT_EQ(rpc("/process.Process/SendInput", stdin_message(pid, "end")).status, 200);
+  rpc("/process.Process/CloseStdin", selector(pid));
+  // What fitted into the pipe had been written before.
+  EXPECT_EQ(finish(stream).output, std::string(65536 - 3, 'x') + "end");
+}
+
 TEST_F(ProcessServiceTest, TerminalEchoesResizesAndEnds) {
   auto stream =
       start("stty size; read line; stty size; exit 4", R"(,"pty":{"size":{"cols":80,"rows":24}})");

@@ -10,8 +10,6 @@
 #include <cerrno>
 #include <utility>
 
-#include <boost/asio/this_coro.hpp>
-
 #include "agent/file_io.h"
 #include "agent/fs_operations.h"
 #include "agent/paths.h"
@@ -78,13 +76,6 @@ Result<UploadedFile> UploadFile::Job::close() {
   return file;
 }
 
-// Belongs to the pool's thread until `done` is set.
-struct UploadFile::Piece {
-  std::string data;
-  Result<void> outcome;
-  std::shared_ptr<net::LoopSignal> done;
-};
-
 UploadFile::UploadFile(net::BlockingPool& pool, std::string path, User owner, Metadata metadata)
     : pool_(pool), job_(std::make_shared<Job>()) {
   job_->path = std::move(path);
@@ -103,37 +94,22 @@ Task<Result<void>> UploadFile::add(std::string_view data) {
 }
 
 Task<Result<void>> UploadFile::flush() {
-  ALCOVE_CO_TRY(co_await settle());
-  const auto executor = co_await boost::asio::this_coro::executor;
-  auto piece = std::make_shared<Piece>();
-  piece->data = std::move(buffer_);
-  piece->done = std::make_shared<net::LoopSignal>(executor);
-  buffer_ = std::move(spare_);
+  auto piece = std::make_shared<std::string>(std::move(buffer_));
   buffer_.clear();
-  ALCOVE_CO_TRY(pool_.submit([job = job_, piece] {
-    piece->outcome = job->write(piece->data);
-    net::LoopSignal::set(piece->done);
-  }));
-  writing_ = std::move(piece);
-  co_return Result<void>();
-}
-
-Task<Result<void>> UploadFile::settle() {
-  const auto piece = std::exchange(writing_, nullptr);
-  if (!piece) co_return Result<void>();
-  if (!co_await net::LoopSignal::wait(piece->done)) co_return fail(Code::kCanceled, "canceled");
+  auto work = [job = job_, piece] { return job->write(*piece); };
+  auto written = co_await pool_.run(std::move(work));
   // The memory is used again: a large upload does not allocate for each piece.
-  spare_ = std::move(piece->data);
-  co_return std::move(piece->outcome);
+  buffer_ = std::move(*piece);
+  buffer_.clear();
+  co_return written;
 }
 
 Task<Result<UploadedFile>> UploadFile::finish() {
-  ALCOVE_CO_TRY(co_await settle());
   auto work = [job = job_, rest = std::move(buffer_)]() -> Result<UploadedFile> {
     ALCOVE_TRY(job->write(rest));
     return job->close();
   };
-  co_return co_await pool_.run(std::move(work));
+  return pool_.run(std::move(work));
 }
 
 int UploadFile::status_of(const Error& error) {

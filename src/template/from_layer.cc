@@ -27,8 +27,8 @@ constexpr const char* kSlimOptions[] = {
 // Files that mmdebstrap takes over from this machine.
 constexpr const char* kHostFiles[] = {"etc/hostname", "etc/resolv.conf"};
 
-Result<void> make_debian(const From& from, const image::LayerStage& stage,
-                         const Progress& progress, const std::atomic<bool>* canceled) {
+Result<void> make_debian(const From& from, const image::LayerStage& stage, const Progress& progress,
+                         const std::atomic<bool>* canceled) {
   image::Program program;
   // mmdebstrap mounts /proc and others in the new root. In namespaces of its own, all that ends
   // with it, however it ends. No fsync for each file: the commit of the layer syncs all.
