@@ -81,7 +81,9 @@ Api::Api(Dependencies dependencies)
                 .templates = dependencies.templates,
                 .readiness = dependencies.readiness,
                 .settings = std::move(dependencies.settings),
-                .kills = {}},
+                .kills = {},
+                .keyed_creates =
+                    KeyedCreates(dependencies.store, dependencies.store_pool, dependencies.clock)},
       keys_(dependencies.keys) {}
 
 Task<http::Response> Api::answer(http::Exchange& exchange) {
@@ -119,7 +121,7 @@ Task<void> Api::handle(http::Exchange& exchange) {
   } catch (const std::exception& failure) {
     // The server's own answer would not be JSON, which the Python clients cannot read.
     log_error(cat(exchange.request().method, " ", exchange.request().path(), ": ", failure.what()));
-    response = error_response({500, "internal error", "internal_server_error"});
+    response = final_error_response({500, "internal error", "internal_server_error"});
   }
   add_cors_headers(response->headers);
   // A client that has gone away needs no answer.

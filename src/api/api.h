@@ -9,8 +9,10 @@
 #include "api/template_catalog.h"
 #include "base/clock.h"
 #include "http/exchange.h"
+#include "net/blocking_pool.h"
 #include "net/task.h"
 #include "node/node.h"
+#include "store/store.h"
 
 namespace alcove::api {
 
@@ -21,6 +23,8 @@ struct Dependencies {
   KeyRing& keys;
   TemplateCatalog& templates;
   const Readiness& readiness;
+  store::Store& store;
+  net::BlockingPool& store_pool;
   Settings settings = {};
 };
 

@@ -36,7 +36,15 @@ ApiError not_available(std::string_view feature) {
 http::Response error_response(const ApiError& error) {
   boost::json::object body{{"code", error.status}, {"message", presentable(error.message)}};
   if (!error.error_code.empty()) body["error_code"] = error.error_code;
-  return json_response(error.status, body);
+  http::Response response = json_response(error.status, body);
+  if (error.status == 429 || error.status == 503) response.headers.set("Retry-After", "1");
+  return response;
+}
+
+http::Response final_error_response(const ApiError& error) {
+  http::Response response = error_response(error);
+  response.headers.set("Should-Retry", "false");
+  return response;
 }
 
 }  // namespace alcove::api

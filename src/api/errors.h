@@ -37,7 +37,10 @@ tl::unexpected<ApiError> refuse_invalid(std::string_view what);
 // A field or feature that the protocol has and this server does not yet.
 ApiError not_available(std::string_view feature);
 
+// Says on 429 and 503 when to come again.
 http::Response error_response(const ApiError& error);
+// For a request that may have been carried out: clients are told not to repeat it by themselves.
+http::Response final_error_response(const ApiError& error);
 
 }  // namespace alcove::api
 

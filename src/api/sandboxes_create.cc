@@ -49,35 +49,39 @@ node::CreateRequest make_request(const Call& call, CreateBody create, const Cata
   return request;
 }
 
-ApiError create_failed(const Error& error) {
+http::Response create_failed(const Error& error) {
   // The node says kUnavailable only before it has started anything: a clean refusal, the one kind
   // of failure that a client may answer by trying again.
   if (error.code() == Code::kUnavailable) {
     log_warn(cat("create sandbox: ", error.message()));
-    return ApiError{503, cat("Failed to place sandbox: ", error.message()),
-                    "sandbox_capacity_unavailable"};
+    return error_response(
+        {503, cat("Failed to place sandbox: ", error.message()), "sandbox_capacity_unavailable"});
   }
   log_error(cat("create sandbox: ", error.message()));
-  return ApiError{500,
-                  "Failed to place sandbox: it could not be started; the server's log says why",
-                  "sandbox_create_failed"};
+  return final_error_response(
+      {500, "Failed to place sandbox: it could not be started; the server's log says why",
+       "sandbox_create_failed"});
 }
 
-http::Response refusal(const ApiError& error) {
-  http::Response response = error_response(error);
-  if (error.status == 503) response.headers.set("Retry-After", "1");
-  return response;
+Task<http::Response> create_new(Services& services, const Call& call, Generation generation) {
+  auto create = parse_create_body(call.body, generation, services.settings.max_timeout);
+  if (!create) co_return error_response(create.error());
+  const auto entry = find_template(services, call, *create);
+  if (!entry) co_return error_response(entry.error());
+  auto request = make_request(call, *std::move(create), **entry);
+  const auto sandbox = co_await services.node.create(std::move(request));
+  if (!sandbox) co_return create_failed(sandbox.error());
+  co_return json_response(201, show_handle(**sandbox, services.settings));
 }
 
 Task<http::Response> create_sandbox(Services& services, const Call& call, Generation generation) {
-  auto create = parse_create_body(call.body, generation, services.settings.max_timeout);
-  if (!create) co_return refusal(create.error());
-  const auto entry = find_template(services, call, *create);
-  if (!entry) co_return refusal(entry.error());
-  auto request = make_request(call, *std::move(create), **entry);
-  const auto sandbox = co_await services.node.create(std::move(request));
-  if (!sandbox) co_return refusal(create_failed(sandbox.error()));
-  co_return json_response(201, show_handle(**sandbox, services.settings));
+  const auto key = read_idempotency_key(call.head.headers);
+  if (!key) co_return error_response(key.error());
+  if (!*key) co_return co_await create_new(services, call, generation);
+  const std::string_view route = generation == Generation::kV1 ? "v1" : "v2";
+  co_return co_await services.keyed_creates.answer(
+      call.principal.team, **key, create_fingerprint(route, call.body),
+      [&] { return create_new(services, call, generation); });
 }
 
 }  // namespace

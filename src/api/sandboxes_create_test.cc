@@ -146,6 +146,7 @@ TEST_F(CreateSandbox, NoOtherFailureIsAnsweredWithAStatusThatClientsRepeat) {
     EXPECT_THAT(reply.message(),
                 AllOf(StartsWith("Failed to place sandbox"), Not(HasSubstr("/var/lib"))));
     EXPECT_EQ(reply.header("Retry-After"), "");
+    EXPECT_EQ(reply.header("Should-Retry"), "false");
   }
 }
 
@@ -161,6 +162,8 @@ TEST_F(CreateSandbox, DomainIsSaidWhenItIsSet) {
                        .keys = keys_,
                        .templates = templates_,
                        .readiness = readiness_,
+                       .store = store_,
+                       .store_pool = pool_,
                        .settings = {.domain = "box.localhost:3000"}});
   http::Server server(loop_, [&](http::Exchange& exchange) { return api.handle(exchange); });
   auto [here, there] = net::testing::make_stream_pair(loop_);

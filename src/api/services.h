@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/errors.h"
+#include "api/idempotency.h"
 #include "api/key_ring.h"
 #include "api/kills_under_way.h"
 #include "api/readiness.h"
@@ -27,6 +28,7 @@ struct Services {
   const Readiness& readiness;
   Settings settings;
   KillsUnderWay kills;
+  KeyedCreates keyed_creates;
 };
 
 // One request that was routed and let in.

@@ -74,8 +74,25 @@ Result<void> first_tables(Database& database) {
   )sql");
 }
 
+Result<void> keyed_creates(Database& database) {
+  return database.execute(R"sql(
+    CREATE TABLE keyed_creates (
+      team_id TEXT NOT NULL,
+      key TEXT NOT NULL,
+      fingerprint TEXT NOT NULL,
+      answered INTEGER NOT NULL,
+      answer TEXT NOT NULL,
+      begun_at INTEGER NOT NULL,
+      PRIMARY KEY (team_id, key)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE INDEX keyed_creates_by_age ON keyed_creates (begun_at);
+  )sql");
+}
+
 constexpr Migration kMigrations[] = {
     {"first tables", first_tables},
+    {"keyed creates", keyed_creates},
 };
 
 Result<void> check_owner(Database& database, const std::string& path) {

@@ -120,6 +120,18 @@ TEST_F(Migrations, OfTwoProcessesAtOnceOneWaitsForTheOther) {
   EXPECT_EQ(number("SELECT count(*) FROM fruit"), 1);
 }
 
+TEST_F(Migrations, OurFirstVersionKeepsItsDataUpToTheNewest) {
+  ASSERT_TRUE(run(migrations().first(1)));
+  {
+    auto database = Database::open(path_);
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(database->execute("INSERT INTO settings VALUES ('token.seed', 'x')"));
+  }
+  ASSERT_TRUE(run(migrations()));
+  EXPECT_EQ(number("SELECT count(*) FROM settings"), 1);
+  EXPECT_EQ(number("SELECT count(*) FROM keyed_creates"), 0);
+}
+
 TEST_F(Migrations, OurOwnStepsRunOnAnEmptyFile) {
   ASSERT_TRUE(run(migrations()));
   EXPECT_EQ(number("PRAGMA user_version"), static_cast<int64_t>(migrations().size()));

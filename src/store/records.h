@@ -82,4 +82,15 @@ struct Sandbox {
   std::string agent_hash;
 };
 
+// A create that its caller gave a key, so that repeating it makes no second sandbox.
+struct KeyedCreate {
+  TeamId team;
+  std::string key;
+  // What was asked for, as a hash.
+  std::string fingerprint;
+  // The body of the answer; absent: under way, or the server ended before it was known.
+  std::optional<std::string> answer;
+  WallTime begun_at;
+};
+
 }  // namespace alcove::store

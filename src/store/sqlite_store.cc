@@ -248,6 +248,36 @@ class SqliteStore final : public Store {
     }
   }
 
+  Result<std::optional<KeyedCreate>> begin_keyed_create(const KeyedCreate& record,
+                                                        WallTime forget_before) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(Transaction transaction, Transaction::begin(database_));
+    ALCOVE_TRY(forget_keyed_creates(forget_before));
+    ALCOVE_TRY_ASSIGN(std::optional<KeyedCreate> known, find_keyed_create(record.team, record.key));
+    if (!known) ALCOVE_TRY(insert_keyed_create(record));
+    ALCOVE_TRY(transaction.commit());
+    return known;
+  }
+
+  Result<void> finish_keyed_create(const TeamId& team, std::string_view key,
+                                   std::string_view answer) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(Statement statement,
+                      database_.prepare("UPDATE keyed_creates SET answered = 1, answer = ?3 "
+                                        "WHERE team_id = ?1 AND key = ?2"));
+    ALCOVE_TRY(statement.bind(1, team.str()).bind(2, key).bind(3, answer).run());
+    if (database_.changes() == 0) return fail(Code::kNotFound, "no such keyed create");
+    return {};
+  }
+
+  Result<void> release_keyed_create(const TeamId& team, std::string_view key) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(Statement statement,
+                      database_.prepare("DELETE FROM keyed_creates "
+                                        "WHERE team_id = ?1 AND key = ?2 AND answered = 0"));
+    return statement.bind(1, team.str()).bind(2, key).run();
+  }
+
   Result<void> put_setting(std::string_view name, std::string_view value) override {
     const std::lock_guard lock(mutex_);
     ALCOVE_TRY_ASSIGN(
@@ -270,6 +300,42 @@ class SqliteStore final : public Store {
     return Team{.id = TeamId(row.text(0)),
                 .name = row.text(1),
                 .created_at = time_from_column(row.number(2))};
+  }
+
+  // These three run within a transaction.
+  Result<void> forget_keyed_creates(WallTime before) {
+    ALCOVE_TRY_ASSIGN(Statement statement,
+                      database_.prepare("DELETE FROM keyed_creates WHERE begun_at < ?1"));
+    return statement.bind(1, to_column(before)).run();
+  }
+
+  Result<std::optional<KeyedCreate>> find_keyed_create(const TeamId& team, const std::string& key) {
+    ALCOVE_TRY_ASSIGN(Statement row,
+                      database_.prepare("SELECT fingerprint, answered, answer, begun_at "
+                                        "FROM keyed_creates WHERE team_id = ?1 AND key = ?2"));
+    ALCOVE_TRY_ASSIGN(const bool found, row.bind(1, team.str()).bind(2, key).step());
+    if (!found) return std::nullopt;
+    KeyedCreate record{.team = team,
+                       .key = key,
+                       .fingerprint = row.text(0),
+                       .answer = std::nullopt,
+                       .begun_at = time_from_column(row.number(3))};
+    if (row.number(1) != 0) record.answer = row.text(2);
+    return record;
+  }
+
+  Result<void> insert_keyed_create(const KeyedCreate& record) {
+    ALCOVE_TRY_ASSIGN(
+        Statement statement,
+        database_.prepare("INSERT INTO keyed_creates (team_id, key, fingerprint, answered, "
+                          "answer, begun_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
+    return statement.bind(1, record.team.str())
+        .bind(2, record.key)
+        .bind(3, record.fingerprint)
+        .bind(4, int64_t{record.answer.has_value()})
+        .bind(5, record.answer ? std::string_view(*record.answer) : std::string_view(""))
+        .bind(6, to_column(record.begun_at))
+        .run();
   }
 
   std::mutex mutex_;

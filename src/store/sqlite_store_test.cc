@@ -59,6 +59,29 @@ TEST(SqliteStore, AnAnsweredPutSurvivesTheDeathOfTheProcess) {
   EXPECT_EQ((*store)->list_sandboxes()->size(), 1u);
 }
 
+TEST(SqliteStore, AKeyThatACrashLeftWithoutAnswerStaysClaimed) {
+  const testing::TempFolder folder;
+  const std::string path = folder.file("alcove.db");
+  const KeyedCreate record{.team = TeamId("t1"),
+                           .key = "k",
+                           .fingerprint = "asked",
+                           .answer = std::nullopt,
+                           .begun_at = {}};
+  const pid_t child = fork();
+  if (child == 0) {
+    auto store = open_sqlite_store(path);
+    _exit(store && (*store)->begin_keyed_create(record, WallTime{}) ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  auto store = open_sqlite_store(path);
+  ASSERT_TRUE(store) << store.error().message();
+  const auto known = (*store)->begin_keyed_create(record, WallTime{});
+  ASSERT_TRUE(known && *known);
+  EXPECT_EQ((*known)->answer, std::nullopt);
+}
+
 TEST(SqliteStore, TwoProcessesMayUseTheFileAtOnce) {
   const testing::TempFolder folder;
   const std::string path = folder.file("alcove.db");

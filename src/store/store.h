@@ -42,6 +42,17 @@ class Store {
   virtual Result<void> remove_sandbox(const SandboxId& id) = 0;
   virtual Result<std::vector<Sandbox>> list_sandboxes() = 0;
 
+  // Forgets every keyed create that began before `forget_before`, then claims the record's team and
+  // key. Nothing returned: they were free, and the record is kept. Otherwise the record that has
+  // them, unchanged.
+  virtual Result<std::optional<KeyedCreate>> begin_keyed_create(const KeyedCreate& record,
+                                                                WallTime forget_before) = 0;
+  // kNotFound if it was not begun.
+  virtual Result<void> finish_keyed_create(const TeamId& team, std::string_view key,
+                                           std::string_view answer) = 0;
+  // Frees the key of a create that made nothing. An answered one stays.
+  virtual Result<void> release_keyed_create(const TeamId& team, std::string_view key) = 0;
+
   // Small facts about the installation ("agent.current", ...).
   virtual Result<void> put_setting(std::string_view name, std::string_view value) = 0;
   virtual Result<std::optional<std::string>> find_setting(std::string_view name) = 0;

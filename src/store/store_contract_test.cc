@@ -245,6 +245,66 @@ TEST_P(StoreContract, SandboxesAreListedOldestFirst) {
   EXPECT_EQ(store_->list_sandboxes()->front().id, SandboxId("b"));
 }
 
+KeyedCreate make_keyed(const std::string& team, const std::string& key, WallTime begun_at) {
+  return KeyedCreate{.team = TeamId(team),
+                     .key = key,
+                     .fingerprint = "asked",
+                     .answer = std::nullopt,
+                     .begun_at = begun_at};
+}
+
+TEST_P(StoreContract, KeyOfACreateIsClaimedOnce) {
+  const KeyedCreate first = make_keyed("t1", "k", at(5));
+  EXPECT_FALSE(store_->begin_keyed_create(first, at(0)).value());
+  KeyedCreate second = make_keyed("t1", "k", at(6));
+  second.fingerprint = "something else";
+  const auto known = store_->begin_keyed_create(second, at(0));
+  ASSERT_TRUE(known && *known);
+  EXPECT_EQ((*known)->team, TeamId("t1"));
+  EXPECT_EQ((*known)->key, "k");
+  EXPECT_EQ((*known)->fingerprint, "asked");
+  EXPECT_EQ((*known)->answer, std::nullopt);
+  EXPECT_EQ((*known)->begun_at, at(5));
+}
+
+TEST_P(StoreContract, KeysOfCreatesBelongToTheirTeam) {
+  EXPECT_FALSE(store_->begin_keyed_create(make_keyed("t1", "k", at(5)), at(0)).value());
+  EXPECT_FALSE(store_->begin_keyed_create(make_keyed("t2", "k", at(5)), at(0)).value());
+  EXPECT_FALSE(store_->begin_keyed_create(make_keyed("t1", "k2", at(5)), at(0)).value());
+}
+
+TEST_P(StoreContract, AnsweredCreateKeepsItsAnswer) {
+  const KeyedCreate record = make_keyed("t1", "k", at(5));
+  ASSERT_TRUE(store_->begin_keyed_create(record, at(0)));
+  ASSERT_TRUE(store_->finish_keyed_create(TeamId("t1"), "k", R"({"sandboxID":"ü"})"));
+  // Too late: it is answered.
+  ASSERT_TRUE(store_->release_keyed_create(TeamId("t1"), "k"));
+  const auto known = store_->begin_keyed_create(record, at(0));
+  ASSERT_TRUE(known && *known);
+  EXPECT_EQ((*known)->answer, R"({"sandboxID":"ü"})");
+  const auto unknown = store_->finish_keyed_create(TeamId("t2"), "k", "");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code(), Code::kNotFound);
+}
+
+TEST_P(StoreContract, ReleasedKeyOfACreateIsFreeAgain) {
+  const KeyedCreate record = make_keyed("t1", "k", at(5));
+  ASSERT_TRUE(store_->begin_keyed_create(record, at(0)));
+  ASSERT_TRUE(store_->release_keyed_create(TeamId("t1"), "k"));
+  ASSERT_TRUE(store_->release_keyed_create(TeamId("t1"), "k"));
+  EXPECT_FALSE(store_->begin_keyed_create(record, at(0)).value());
+}
+
+TEST_P(StoreContract, OldKeyedCreatesAreForgotten) {
+  ASSERT_TRUE(store_->begin_keyed_create(make_keyed("t1", "old", at(5)), at(0)));
+  ASSERT_TRUE(store_->finish_keyed_create(TeamId("t1"), "old", "answer"));
+  ASSERT_TRUE(store_->begin_keyed_create(make_keyed("t1", "young", at(6)), at(0)));
+  // Any later begin forgets them, not only one with the same key.
+  ASSERT_TRUE(store_->begin_keyed_create(make_keyed("t1", "next", at(20)), at(6)));
+  EXPECT_FALSE(store_->begin_keyed_create(make_keyed("t1", "old", at(20)), at(0)).value());
+  EXPECT_TRUE(store_->begin_keyed_create(make_keyed("t1", "young", at(20)), at(0)).value());
+}
+
 TEST_P(StoreContract, SettingsAreReplaced) {
   EXPECT_EQ(store_->find_setting("agent.current").value(), std::nullopt);
   ASSERT_TRUE(store_->put_setting("agent.current", "one"));

@@ -168,7 +168,9 @@ class ApiTest : public ::testing::Test {
                         .clock = clock_,
                         .keys = keys_,
                         .templates = templates_,
-                        .readiness = readiness_}};
+                        .readiness = readiness_,
+                        .store = store_,
+                        .store_pool = pool_}};
   http::Server server_{loop_, [this](http::Exchange& exchange) { return api_.handle(exchange); }};
   std::optional<http::ClientConnection> client_;
 };

@@ -126,6 +126,35 @@ class MemoryStore final : public Store {
     return sorted(sandboxes_, &Sandbox::started_at);
   }
 
+  Result<std::optional<KeyedCreate>> begin_keyed_create(const KeyedCreate& record,
+                                                        WallTime forget_before) override {
+    ALCOVE_TRY(begin("begin_keyed_create"));
+    const std::lock_guard lock(mutex_);
+    std::erase_if(keyed_creates_,
+                  [&](const auto& entry) { return entry.second.begun_at < forget_before; });
+    const auto [at, fresh] = keyed_creates_.emplace(std::pair(record.team, record.key), record);
+    if (fresh) return std::nullopt;
+    return at->second;
+  }
+
+  Result<void> finish_keyed_create(const TeamId& team, std::string_view key,
+                                   std::string_view answer) override {
+    ALCOVE_TRY(begin("finish_keyed_create"));
+    const std::lock_guard lock(mutex_);
+    const auto found = keyed_creates_.find(std::pair(team, std::string(key)));
+    if (found == keyed_creates_.end()) return fail(Code::kNotFound, "no such keyed create");
+    found->second.answer = answer;
+    return {};
+  }
+
+  Result<void> release_keyed_create(const TeamId& team, std::string_view key) override {
+    ALCOVE_TRY(begin("release_keyed_create"));
+    const std::lock_guard lock(mutex_);
+    const auto found = keyed_creates_.find(std::pair(team, std::string(key)));
+    if (found != keyed_creates_.end() && !found->second.answer) keyed_creates_.erase(found);
+    return {};
+  }
+
   Result<void> put_setting(std::string_view name, std::string_view value) override {
     ALCOVE_TRY(begin("put_setting"));
     const std::lock_guard lock(mutex_);
@@ -162,6 +191,7 @@ class MemoryStore final : public Store {
   std::map<KeyId, ApiKey> keys_;
   std::map<TemplateId, Template> templates_;
   std::map<SandboxId, Sandbox> sandboxes_;
+  std::map<std::pair<TeamId, std::string>, KeyedCreate> keyed_creates_;
   std::map<std::string, std::string> settings_;
 };
 
