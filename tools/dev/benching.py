@@ -37,7 +37,7 @@ def bench(wanted, server_env=None):
     newest = clients.generations()[-1]
     if server_env:
         environ = client_stages.environ_of(server_env, paths.program("alcove"))
-        _run(wanted, newest, environ, "a server that was already running")
+        _run(wanted, newest, environ, "one that was already running; its build may not be this commit")
         return
     building.build("release")
     server = client_stages.TestServer()
