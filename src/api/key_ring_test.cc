@@ -110,10 +110,15 @@ TEST_F(KeyRingTest, UnreadableStoreIsAnErrorForUnknownKeysOnly) {
 
 TEST_F(KeyRingTest, FullPoolDoesNotBlockLaterReadings) {
   net::BlockingPool small("small", /*max_threads=*/1, /*max_queued=*/1);
+  std::atomic<bool> running = false;
   std::atomic<bool> go_on = false;
   const auto block = [&] {
+    running = true;
     while (!go_on) std::this_thread::sleep_for(milliseconds(1));
   };
+  // The queue is full only when its thread has taken the first job.
+  ASSERT_TRUE(small.submit(block));
+  while (!running) std::this_thread::sleep_for(milliseconds(1));
   while (small.submit(block)) {
   }
   const std::string key = new_key();
