@@ -69,7 +69,7 @@ Agent::Agent(boost::asio::io_context& loop, AgentOptions options,
       state_(std::move(options.identity_directory), std::move(options.path_variable)),
       processes_(loop.get_executor(), *reaper_, spawn_pool_),
       process_service_(state_, users_, processes_),
-      filesystem_service_(state_, users_, file_pool_),
+      filesystem_service_(loop.get_executor(), state_, users_, file_pool_),
       files_service_(state_, users_, file_pool_),
       memory_saver_(loop.get_executor(), kQuietTime),
       server_(loop, [this](http::Exchange& exchange) { return handle(exchange); }) {}

@@ -30,6 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)decode_path(kJson, text);
   (void)decode_list_dir(kJson, text);
   (void)decode_move(kJson, text);
+  (void)decode_watch(kJson, text);
+  (void)decode_watcher_id(kJson, text);
   if (const auto init = decode_init(text)) {
     const auto again = decode_init(encode_init(*init));
     ALCOVE_ASSERT(again && again->access_token == init->access_token);

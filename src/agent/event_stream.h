@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "agent/outbox.h"
 #include "agent/process.h"
 #include "agent/process_table.h"
 #include "connect/connect.h"
@@ -12,11 +13,10 @@
 
 namespace alcove::agent {
 
-// Answers Start or Connect: the start event at once, then what the subscriber gets until the
-// process is over, the call's deadline passes or the client leaves. Data, end and end-of-stream
-// that are there together go out in one packet.
+// Answers Start or Connect: what the subscriber gets until the process is over, the call's deadline
+// passes or the client leaves.
 Task<void> stream_events(http::Exchange& exchange, connect::CallInfo call,
-                         std::shared_ptr<Process> process, std::shared_ptr<Subscriber> subscriber);
+                         std::shared_ptr<Process> process, std::shared_ptr<Outbox> subscriber);
 
 // The answer for a process that is over.
 Task<void> stream_ended(http::Exchange& exchange, connect::CallInfo call,

@@ -63,6 +63,35 @@ void append_entry(std::string& out, const EntryInfo& entry) {
   out += '}';
 }
 
+std::string_view type_name(EventType type) {
+  switch (type) {
+    case EventType::kCreate:
+      return "EVENT_TYPE_CREATE";
+    case EventType::kWrite:
+      return "EVENT_TYPE_WRITE";
+    case EventType::kRemove:
+      return "EVENT_TYPE_REMOVE";
+    case EventType::kRename:
+      return "EVENT_TYPE_RENAME";
+    case EventType::kChmod:
+      return "EVENT_TYPE_CHMOD";
+    case EventType::kUnspecified:
+      break;
+  }
+  return "EVENT_TYPE_UNSPECIFIED";
+}
+
+void append_event(std::string& out, const FilesystemEvent& event) {
+  out += "{\"name\":";
+  connect::append_json_string(out, event.name);
+  append_text(out, "type", type_name(event.type));
+  if (event.entry) {
+    out += ",\"entry\":";
+    append_entry(out, *event.entry);
+  }
+  out += '}';
+}
+
 }  // namespace
 
 Result<std::string> decode_path(Codec codec, std::string_view message) {
@@ -102,6 +131,55 @@ std::string encode_entries(Codec /*codec*/, const std::vector<EntryInfo>& entrie
   }
   out += "]}";
   return out;
+}
+
+Result<WatchRequest> decode_watch(Codec codec, std::string_view message) {
+  ALCOVE_TRY_ASSIGN(const json::object object, parse(codec, message));
+  WatchRequest request;
+  ALCOVE_TRY_ASSIGN(request.path, connect::read_string(object, "path"));
+  ALCOVE_TRY_ASSIGN(request.options.recursive, connect::read_bool(object, "recursive"));
+  ALCOVE_TRY_ASSIGN(request.options.include_entry, connect::read_bool(object, "includeEntry"));
+  ALCOVE_TRY_ASSIGN(request.options.allow_network_mounts,
+                    connect::read_bool(object, "allowNetworkMounts"));
+  return request;
+}
+
+Result<std::string> decode_watcher_id(Codec codec, std::string_view message) {
+  ALCOVE_TRY_ASSIGN(const json::object object, parse(codec, message));
+  return connect::read_string(object, "watcherId");
+}
+
+std::string encode_watcher_id(Codec /*codec*/, std::string_view id) {
+  std::string out = "{\"watcherId\":";
+  connect::append_json_string(out, id);
+  out += '}';
+  return out;
+}
+
+std::string encode_events(Codec /*codec*/, const std::vector<FilesystemEvent>& events) {
+  if (events.empty()) return "{}";
+  std::string out = "{\"events\":[";
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (i > 0) out += ',';
+    append_event(out, events[i]);
+  }
+  out += "]}";
+  return out;
+}
+
+void append_watch_start(Codec /*codec*/, std::string& out) {
+  connect::append_envelope(out, R"({"start":{}})");
+}
+
+void append_watch_event(Codec /*codec*/, const FilesystemEvent& event, std::string& out) {
+  std::string message = "{\"filesystem\":";
+  append_event(message, event);
+  message += '}';
+  connect::append_envelope(out, message);
+}
+
+void append_watch_keepalive(Codec /*codec*/, std::string& out) {
+  connect::append_envelope(out, R"({"keepalive":{}})");
 }
 
 }  // namespace alcove::agent

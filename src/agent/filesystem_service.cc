@@ -16,15 +16,16 @@ namespace {
 
 constexpr uint64_t kMaxMessage = 1ull << 20;
 
+Error unknown_method(std::string_view method) {
+  return Error(Code::kUnimplemented, cat("filesystem.Filesystem has no method '", method, "'"));
+}
+
 }  // namespace
 
 Task<void> FilesystemService::handle(http::Exchange& exchange, std::string_view method,
                                      std::optional<std::string> user) {
   if (method == "WatchDir") {
-    const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
-    if (!call) co_return;
-    connect::StreamWriter writer(exchange, *call);
-    (void)co_await writer.finish(Error(Code::kUnimplemented, "WatchDir is not available yet"));
+    co_await watch(exchange, std::move(user));
     co_return;
   }
   const auto call = co_await connect::accept_call(exchange, connect::CallKind::kUnary);
@@ -34,7 +35,9 @@ Task<void> FilesystemService::handle(http::Exchange& exchange, std::string_view 
     co_await connect::respond_error(exchange, *call, message.error());
     co_return;
   }
-  auto answer = co_await call_method(call->codec, method, *std::move(message), std::move(user));
+  auto answer = method.find("Watcher") != method.npos
+                    ? co_await call_watcher(call->codec, method, *std::move(message), user)
+                    : co_await call_method(call->codec, method, *std::move(message), user);
   if (answer) {
     co_await connect::respond_unary(exchange, *call, *std::move(answer));
   } else {
@@ -98,10 +101,51 @@ Task<Result<std::string>> FilesystemService::call_method(connect::Codec codec,
     };
     co_return co_await pool_.run(std::move(job));
   }
-  if (method == "CreateWatcher" || method == "GetWatcherEvents" || method == "RemoveWatcher") {
-    co_return fail(Code::kUnimplemented, cat(method, " is not available yet"));
+  co_return fail(unknown_method(method));
+}
+
+Task<void> FilesystemService::watch(http::Exchange& exchange, std::optional<std::string> user) {
+  const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
+  if (!call) co_return;
+  const auto message = co_await connect::read_single(exchange, kMaxMessage);
+  auto request = message ? read_watch(call->codec, *message, user) : fail(message.error());
+  if (!request) {
+    connect::StreamWriter writer(exchange, *call);
+    (void)co_await writer.finish(request.error());
+    co_return;
   }
-  co_return fail(Code::kUnimplemented, cat("filesystem.Filesystem has no method '", method, "'"));
+  co_await stream_watch(exchange, *call, pool_, *std::move(request), users_.accounts());
+}
+
+Result<WatchRequest> FilesystemService::read_watch(connect::Codec codec, std::string_view message,
+                                                   const std::optional<std::string>& user_name) {
+  ALCOVE_TRY_ASSIGN(const User user, users_.find(user_name.value_or(state_.default_user())));
+  ALCOVE_TRY_ASSIGN(WatchRequest request, decode_watch(codec, message));
+  ALCOVE_TRY_ASSIGN(request.path, resolve_path(request.path, state_.path_base(user)));
+  return request;
+}
+
+Task<Result<std::string>> FilesystemService::call_watcher(connect::Codec codec,
+                                                          std::string_view method,
+                                                          std::string message,
+                                                          std::optional<std::string> user) {
+  if (method == "CreateWatcher") {
+    ALCOVE_CO_TRY_ASSIGN(WatchRequest request, read_watch(codec, message, user));
+    ALCOVE_CO_TRY_ASSIGN(const std::string id,
+                         co_await watchers_.create(std::move(request), users_.accounts()));
+    co_return encode_watcher_id(codec, id);
+  }
+  if (method == "GetWatcherEvents") {
+    ALCOVE_CO_TRY_ASSIGN(const std::string id, decode_watcher_id(codec, message));
+    ALCOVE_CO_TRY_ASSIGN(const auto events, watchers_.take(id));
+    co_return encode_events(codec, events);
+  }
+  if (method == "RemoveWatcher") {
+    ALCOVE_CO_TRY_ASSIGN(const std::string id, decode_watcher_id(codec, message));
+    ALCOVE_CO_TRY(watchers_.remove(id));
+    co_return encode_empty(codec);
+  }
+  co_return fail(unknown_method(method));
 }
 
 }  // namespace alcove::agent

@@ -6,8 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include <boost/asio/any_io_executor.hpp>
+
 #include "agent/agent_state.h"
 #include "agent/users.h"
+#include "agent/watch_service.h"
 #include "connect/connect.h"
 #include "http/exchange.h"
 #include "net/blocking_pool.h"
@@ -19,8 +22,9 @@ namespace alcove::agent {
 // that one that hangs stops nobody else. Belongs to the loop; what it is given outlives it.
 class FilesystemService {
  public:
-  FilesystemService(AgentState& state, UserDatabase& users, net::BlockingPool& pool)
-      : state_(state), users_(users), pool_(pool) {}
+  FilesystemService(const boost::asio::any_io_executor& executor, AgentState& state,
+                    UserDatabase& users, net::BlockingPool& pool)
+      : state_(state), users_(users), pool_(pool), watchers_(executor, pool) {}
 
   // Serves /filesystem.Filesystem/<method>. `user` is the name in the request's Authorization,
   // already known to exist.
@@ -30,10 +34,17 @@ class FilesystemService {
  private:
   Task<Result<std::string>> call_method(connect::Codec codec, std::string_view method,
                                         std::string message, std::optional<std::string> user);
+  Task<void> watch(http::Exchange& exchange, std::optional<std::string> user);
+  // The request with its path resolved for the user.
+  Result<WatchRequest> read_watch(connect::Codec codec, std::string_view message,
+                                  const std::optional<std::string>& user);
+  Task<Result<std::string>> call_watcher(connect::Codec codec, std::string_view method,
+                                         std::string message, std::optional<std::string> user);
 
   AgentState& state_;
   UserDatabase& users_;
   net::BlockingPool& pool_;
+  PolledWatchers watchers_;
 };
 
 }  // namespace alcove::agent

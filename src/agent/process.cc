@@ -75,17 +75,19 @@ void Process::exited(int wait_status) {
   end_if_over();
 }
 
-std::shared_ptr<Subscriber> Process::subscribe(connect::Codec codec) {
-  auto subscriber = std::make_shared<Subscriber>(executor_, codec);
+std::shared_ptr<Outbox> Process::subscribe(connect::Codec codec) {
+  auto subscriber = std::make_shared<Outbox>(executor_, codec);
+  append_start_event(codec, info_.pid, subscriber->pending);
   if (end_) {
-    subscriber->end = end_;
+    append_end_event(codec, *end_, subscriber->pending);
+    subscriber->close();
   } else {
     subscribers_.push_back(subscriber);
   }
   return subscriber;
 }
 
-void Process::unsubscribe(const std::shared_ptr<Subscriber>& subscriber) {
+void Process::unsubscribe(const std::shared_ptr<Outbox>& subscriber) {
   subscribers_.remove(subscriber);
   room_.notify_all();
 }
@@ -116,7 +118,7 @@ Task<void> Process::pump(std::shared_ptr<Process> self, Output& output) {
 }
 
 void Process::publish(OutputKind kind, std::string_view data) {
-  const Subscriber* first = nullptr;
+  const Outbox* first = nullptr;
   size_t begin = 0;
   for (const auto& subscriber : subscribers_) {
     if (first != nullptr && first->codec == subscriber->codec) {
@@ -157,8 +159,8 @@ void Process::end_if_over() {
   if (input_) input_->close();
   end_ = describe_exit(*wait_status_);
   for (const auto& subscriber : subscribers_) {
-    subscriber->end = end_;
-    subscriber->wake.notify_all();
+    append_end_event(subscriber->codec, *end_, subscriber->pending);
+    subscriber->close();
   }
   subscribers_.clear();
   // Called last: it may drop the process.

@@ -13,6 +13,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "agent/outbox.h"
 #include "agent/process_messages.h"
 #include "agent/spawn.h"
 #include "base/result.h"
@@ -21,22 +22,6 @@
 #include "net/task.h"
 
 namespace alcove::agent {
-
-// One listener to a process's events. The process adds to it, the stream that owns it takes away.
-struct Subscriber {
-  Subscriber(const boost::asio::any_io_executor& executor, connect::Codec used)
-      : codec(used), wake(executor) {}
-
-  connect::Codec codec;
-  // Framed events that wait to be sent.
-  std::string pending;
-  // Set when nothing follows what is pending.
-  std::optional<EndEvent> end;
-  // The client is gone.
-  bool disconnected = false;
-  // Notified when any of the above changes.
-  net::Notifier wake;
-};
 
 // A running command: its pipes or terminal, who listens, and when it is over. Belongs to one loop.
 // Output goes to every subscriber; the slowest holds the process up, and without any it is
@@ -64,8 +49,9 @@ class Process : public std::enable_shared_from_this<Process> {
   // The main process was waited for.
   void exited(int wait_status);
 
-  std::shared_ptr<Subscriber> subscribe(connect::Codec codec);
-  void unsubscribe(const std::shared_ptr<Subscriber>& subscriber);
+  // The subscriber's events begin with the start event.
+  std::shared_ptr<Outbox> subscribe(connect::Codec codec);
+  void unsubscribe(const std::shared_ptr<Outbox>& subscriber);
   // A subscriber took what was pending: there is room again.
   void taken() { room_.notify_all(); }
 
@@ -102,7 +88,7 @@ class Process : public std::enable_shared_from_this<Process> {
   bool close_input_requested_ = false;
   net::Notifier input_free_;
   net::Notifier room_;
-  std::list<std::shared_ptr<Subscriber>> subscribers_;
+  std::list<std::shared_ptr<Outbox>> subscribers_;
   std::optional<int> wait_status_;
   // A signal by us or the deadline: outputs that others hold open do not count any more.
   bool ignores_open_outputs_ = false;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include "base/result.h"
+#include "connect/connect.h"
+#include "http/exchange.h"
+#include "net/notifier.h"
+#include "net/task.h"
+
+namespace alcove::agent {
+
+// What waits to be sent on one event stream. Whoever makes the events adds to it, the stream takes
+// away. Belongs to one loop.
+struct Outbox {
+  Outbox(const boost::asio::any_io_executor& executor, connect::Codec used)
+      : codec(used), wake(executor) {}
+
+  // Nothing follows what is pending.
+  void close(std::optional<Error> with = {}) {
+    over = true;
+    failure = std::move(with);
+    wake.notify_all();
+  }
+
+  const connect::Codec codec;
+  // Framed events.
+  std::string pending;
+  bool over = false;
+  // Why it is over; nothing for an orderly end.
+  std::optional<Error> failure;
+  // The client is gone.
+  bool disconnected = false;
+  // Notified when any of the above changes.
+  net::Notifier wake;
+};
+
+struct OutboxOptions {
+  // Appends a framed keepalive event.
+  void (*append_keepalive)(connect::Codec codec, std::string& out) = nullptr;
+  // Called when what was pending was taken: there is room again.
+  std::function<void()> taken;
+};
+
+// Answers a streaming call with what is put into the outbox, at once and as long as it is not over,
+// the call's deadline has not passed and the client is there; keepalives in between. Events and
+// end-of-stream that are there together go out in one packet.
+Task<void> send_outbox(http::Exchange& exchange, connect::CallInfo call,
+                       std::shared_ptr<Outbox> outbox, OutboxOptions options);
+
+}  // namespace alcove::agent

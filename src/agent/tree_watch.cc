@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "agent/tree_watch.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/strings.h"
+
+namespace alcove::agent {
+namespace {
+
+constexpr uint32_t kMask = IN_CREATE | IN_MODIFY | IN_DELETE | IN_DELETE_SELF | IN_MOVED_FROM |
+                           IN_MOVED_TO | IN_MOVE_SELF | IN_ATTRIB | IN_ONLYDIR;
+
+// File systems whose changes by others the kernel does not see: NFS, CIFS, SMB, SMB2, FUSE.
+constexpr std::array<uint32_t, 5> kNetworkMagics = {0x6969, 0xFF534D42, 0x517B, 0xFE534D42,
+                                                    0x65735546};
+
+// Enough for a few hundred events; more are taken by the next call.
+constexpr size_t kReadSize = 16 * 1024;
+
+Result<void> check_directory(const std::string& path, const WatchOptions& options) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return fail(Code::kNotFound, cat("path '", path, "' does not exist"));
+    return fail(Code::kInternal, Error::from_errno(errno, path).message());
+  }
+  if (!S_ISDIR(info.st_mode)) {
+    return fail(Code::kInvalidArgument, cat("path '", path, "' is not a directory"));
+  }
+  struct statfs system{};
+  if (options.allow_network_mounts || ::statfs(path.c_str(), &system) != 0) return {};
+  const auto magic = static_cast<uint32_t>(system.f_type);
+  if (std::find(kNetworkMagics.begin(), kNetworkMagics.end(), magic) == kNetworkMagics.end()) {
+    return {};
+  }
+  return fail(Code::kInvalidArgument,
+              cat("path '", path, "' is on a network file system, whose events are incomplete"));
+}
+
+Error limit_error(int number, const std::string& path) {
+  if (number == ENOSPC) {
+    return Error(Code::kInternal, cat("cannot watch '", path,
+                                      "': the limit fs.inotify.max_user_watches is reached"));
+  }
+  if (number == EMFILE) {
+    return Error(Code::kInternal, cat("cannot watch '", path,
+                                      "': the limit fs.inotify.max_user_instances is reached"));
+  }
+  return Error(Code::kInternal, Error::from_errno(number, cat("watch '", path, "'")).message());
+}
+
+std::string child_path(const std::string& directory, std::string_view name) {
+  return directory.empty() ? std::string(name) : cat(directory, "/", name);
+}
+
+bool is_below(const std::string& path, const std::string& directory) {
+  return path.size() > directory.size() && path.starts_with(directory) &&
+         path[directory.size()] == '/';
+}
+
+struct DirectoryCloser {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+struct Child {
+  std::string name;
+  bool is_directory = false;
+};
+
+// Sorted, so that what is reported does not depend on the file system. One that vanished is empty.
+std::vector<Child> list_children(const std::string& path) {
+  std::vector<Child> children;
+  const std::unique_ptr<DIR, DirectoryCloser> directory(::opendir(path.c_str()));
+  if (!directory) return children;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    bool is_directory = entry->d_type == DT_DIR;
+    if (entry->d_type == DT_UNKNOWN) {
+      struct stat info{};
+      is_directory = ::lstat(cat(path, "/", name).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+    }
+    children.push_back({std::string(name), is_directory});
+  }
+  std::sort(children.begin(), children.end(),
+            [](const Child& a, const Child& b) { return a.name < b.name; });
+  return children;
+}
+
+}  // namespace
+
+TreeWatch::TreeWatch(UniqueFd fd, std::string path, WatchOptions options,
+                     std::shared_ptr<const Accounts> accounts)
+    : fd_(std::move(fd)),
+      path_(std::move(path)),
+      options_(options),
+      accounts_(std::move(accounts)) {}
+
+Result<std::unique_ptr<TreeWatch>> TreeWatch::open(std::string path, WatchOptions options,
+                                                   std::shared_ptr<const Accounts> accounts) {
+  ALCOVE_TRY(check_directory(path, options));
+  UniqueFd fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!fd.valid()) return fail(limit_error(errno, path));
+  std::unique_ptr<TreeWatch> watch(
+      new TreeWatch(std::move(fd), std::move(path), options, std::move(accounts)));
+  ALCOVE_TRY(watch->watch_root());
+  return watch;
+}
+
+std::string TreeWatch::absolute(const std::string& relative) const {
+  if (relative.empty()) return path_;
+  return path_.ends_with('/') ? cat(path_, relative) : cat(path_, "/", relative);
+}
+
+Result<void> TreeWatch::watch_root() {
+  // The root may be a link; links below it are not followed.
+  const int watch = ::inotify_add_watch(fd_.get(), path_.c_str(), kMask);
+  if (watch < 0) return fail(limit_error(errno, path_));
+  directories_[watch] = "";
+  if (!options_.recursive) return {};
+  for (const Child& child : list_children(path_)) {
+    if (child.is_directory) ALCOVE_TRY(watch_below(child.name, nullptr));
+  }
+  return {};
+}
+
+Result<bool> TreeWatch::add_watch(const std::string& relative) {
+  const std::string path = absolute(relative);
+  const int watch = ::inotify_add_watch(fd_.get(), path.c_str(), kMask | IN_DONT_FOLLOW);
+  if (watch >= 0) {
+    directories_[watch] = relative;
+    return true;
+  }
+  // It is gone again, or something else is in its place: events about that follow.
+  if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EACCES) return false;
+  return fail(limit_error(errno, path));
+}
+
+Result<void> TreeWatch::watch_below(const std::string& relative, Events* found) {
+  // A list instead of recursion: the depth of the tree is up to whoever makes it.
+  std::vector<std::string> waiting = {relative};
+  while (!waiting.empty()) {
+    const std::string directory = std::move(waiting.back());
+    waiting.pop_back();
+    // Watched before it is listed, so that nothing is missed in between.
+    ALCOVE_TRY_ASSIGN(const bool there, add_watch(directory));
+    if (!there) continue;
+    const std::vector<Child> children = list_children(absolute(directory));
+    for (const Child& child : children) {
+      if (found != nullptr) report(EventType::kCreate, child_path(directory, child.name), *found);
+    }
+    for (auto child = children.rbegin(); child != children.rend(); ++child) {
+      if (child->is_directory) waiting.push_back(child_path(directory, child->name));
+    }
+  }
+  return {};
+}
+
+void TreeWatch::forget_below(const std::string& relative) {
+  for (auto at = directories_.begin(); at != directories_.end();) {
+    if (at->second == relative || is_below(at->second, relative)) {
+      (void)::inotify_rm_watch(fd_.get(), at->first);
+      at = directories_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+bool TreeWatch::rename_below(const std::string& from, const std::string& to) {
+  bool found = false;
+  for (auto& [watch, directory] : directories_) {
+    if (directory == from) {
+      directory = to;
+      found = true;
+    } else if (is_below(directory, from)) {
+      directory = cat(to, directory.substr(from.size()));
+    }
+  }
+  return found;
+}
+
+Result<std::vector<FilesystemEvent>> TreeWatch::take() {
+  alignas(inotify_event) char buffer[kReadSize];
+  Events events;
+  const ssize_t count = ::read(fd_.get(), buffer, sizeof buffer);
+  if (count < 0) {
+    if (errno == EAGAIN || errno == EINTR) return events;
+    return fail(Code::kInternal, Error::from_errno(errno, "read events").message());
+  }
+  for (size_t at = 0; at < static_cast<size_t>(count);) {
+    const auto& event = *reinterpret_cast<const inotify_event*>(buffer + at);
+    ALCOVE_TRY(translate(event, events));
+    at += sizeof event + event.len;
+  }
+  return events;
+}
+
+Result<void> TreeWatch::translate(const inotify_event& event, Events& events) {
+  if ((event.mask & IN_Q_OVERFLOW) != 0) {
+    return fail(Code::kInternal, "events came faster than they were taken, and some are lost");
+  }
+  const auto found = directories_.find(event.wd);
+  if (found == directories_.end()) return {};
+  // A copy: what follows changes the map.
+  const std::string directory = found->second;
+  if ((event.mask & IN_IGNORED) != 0) {
+    directories_.erase(found);
+    return {};
+  }
+  if (event.len == 0) {
+    report_self(event.mask, directory.empty(), directory, events);
+    return {};
+  }
+  const std::string name = child_path(directory, event.name);
+  if ((event.mask & (IN_CREATE | IN_MOVED_TO)) != 0) report(EventType::kCreate, name, events);
+  if ((event.mask & IN_MOVED_FROM) != 0) report(EventType::kRename, name, events);
+  if ((event.mask & IN_ATTRIB) != 0) report(EventType::kChmod, name, events);
+  if ((event.mask & IN_MODIFY) != 0) report(EventType::kWrite, name, events);
+  if ((event.mask & IN_DELETE) != 0) report(EventType::kRemove, name, events);
+  if (options_.recursive && (event.mask & IN_ISDIR) != 0) {
+    return follow_directory(event, name, events);
+  }
+  return {};
+}
+
+// Events of a rename come in this order: MOVED_FROM, MOVED_TO if that is in the tree too, and
+// MOVE_SELF of the directory (report_self).
+Result<void> TreeWatch::follow_directory(const inotify_event& event, const std::string& name,
+                                         Events& events) {
+  if ((event.mask & IN_MOVED_FROM) != 0) {
+    move_ = Move{event.cookie, name};
+    return {};
+  }
+  if ((event.mask & IN_MOVED_TO) != 0 && move_ && move_->cookie == event.cookie) {
+    // What was here before is replaced; an empty directory at most.
+    forget_below(name);
+    const bool was_watched = rename_below(move_->from, name);
+    move_.reset();
+    // Renamed before its creation was handled.
+    return was_watched ? Result<void>() : watch_below(name, &events);
+  }
+  if ((event.mask & (IN_CREATE | IN_MOVED_TO)) != 0) return watch_below(name, &events);
+  return {};
+}
+
+void TreeWatch::report_self(uint32_t mask, bool is_root, const std::string& relative,
+                            Events& events) {
+  if (!is_root) {
+    // The directory above reports the rest; here only: it left the tree.
+    if ((mask & IN_MOVE_SELF) != 0 && move_ && move_->from == relative) {
+      forget_below(relative);
+      move_.reset();
+    }
+    return;
+  }
+  if ((mask & IN_MOVE_SELF) != 0) {
+    report(EventType::kRename, ".", events);
+    // Its path leads elsewhere now.
+    const auto watched = std::exchange(directories_, {});
+    for (const auto& [watch, directory] : watched) (void)::inotify_rm_watch(fd_.get(), watch);
+  }
+  if ((mask & IN_ATTRIB) != 0) report(EventType::kChmod, ".", events);
+  if ((mask & IN_DELETE_SELF) != 0) report(EventType::kRemove, ".", events);
+}
+
+void TreeWatch::report(EventType type, std::string name, Events& events) const {
+  FilesystemEvent event{std::move(name), type, std::nullopt};
+  const bool may_have_entry = type != EventType::kRemove && type != EventType::kRename;
+  if (options_.include_entry && may_have_entry) {
+    const std::string path = event.name == "." ? path_ : absolute(event.name);
+    if (auto entry = read_entry(path, *accounts_)) event.entry = *std::move(entry);
+  }
+  events.push_back(std::move(event));
+}
+
+}  // namespace alcove::agent

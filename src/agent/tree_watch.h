@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <sys/inotify.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/entry_info.h"
+#include "agent/users.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace alcove::agent {
+
+enum class EventType { kUnspecified = 0, kCreate, kWrite, kRemove, kRename, kChmod };
+
+struct FilesystemEvent {
+  // Relative to the watched directory; "." is the directory itself.
+  std::string name;
+  EventType type = EventType::kUnspecified;
+  // As it was when the event was handled; never for kRemove and kRename.
+  std::optional<EntryInfo> entry;
+};
+
+struct WatchOptions {
+  bool recursive = false;
+  bool include_entry = false;
+  bool allow_network_mounts = false;
+};
+
+// What happens in a directory, or in the whole tree below it (protocol/envd.md 2B.4). Everything
+// here blocks on the file system; one thread at a time.
+class TreeWatch {
+ public:
+  // kNotFound, kInvalidArgument for what is no directory or lies on a network mount, kInternal
+  // when the kernel's limits are reached; the message says which.
+  static Result<std::unique_ptr<TreeWatch>> open(std::string path, WatchOptions options,
+                                                 std::shared_ptr<const Accounts> accounts);
+
+  // Readable when there is something to take.
+  int fd() const { return fd_.get(); }
+
+  // What the kernel has reported since the last call, in order, as far as it fits into one read.
+  // Directories that appeared are watched before it returns, and what they contained by then is
+  // reported as created. After an error the watch is of no more use.
+  Result<std::vector<FilesystemEvent>> take();
+
+ private:
+  TreeWatch(UniqueFd fd, std::string path, WatchOptions options,
+            std::shared_ptr<const Accounts> accounts);
+
+  // A directory that left its place and has not turned up elsewhere in the tree.
+  struct Move {
+    uint32_t cookie = 0;
+    std::string from;
+  };
+  using Events = std::vector<FilesystemEvent>;
+
+  std::string absolute(const std::string& relative) const;
+  Result<void> watch_root();
+  // Watches a directory and all below it; with `found`, reports what it contains as created.
+  Result<void> watch_below(const std::string& relative, Events* found);
+  // False if it vanished meanwhile.
+  Result<bool> add_watch(const std::string& relative);
+  void forget_below(const std::string& relative);
+  // False if the directory was not watched.
+  bool rename_below(const std::string& from, const std::string& to);
+
+  Result<void> translate(const inotify_event& event, Events& events);
+  Result<void> follow_directory(const inotify_event& event, const std::string& name,
+                                Events& events);
+  void report_self(uint32_t mask, bool is_root, const std::string& relative, Events& events);
+  void report(EventType type, std::string name, Events& events) const;
+
+  UniqueFd fd_;
+  const std::string path_;
+  const WatchOptions options_;
+  const std::shared_ptr<const Accounts> accounts_;
+  // By watch descriptor: the directory's path relative to the root, which is "".
+  std::unordered_map<int, std::string> directories_;
+  std::optional<Move> move_;
+};
+
+}  // namespace alcove::agent

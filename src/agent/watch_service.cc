@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "agent/watch_service.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/this_coro.hpp>
+
+#include "agent/outbox.h"
+#include "agent/watch_task.h"
+#include "base/ids.h"
+#include "base/strings.h"
+#include "net/task_group.h"
+
+namespace alcove::agent {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// With this much waiting for the client no more is taken from the kernel.
+constexpr size_t kMaxPending = 256 * 1024;
+
+Task<void> collect_events(WatchTask& watch, Outbox& outbox, net::Notifier& room) {
+  for (;;) {
+    while (outbox.pending.size() >= kMaxPending) co_await room.wait();
+    const auto events = co_await watch.next();
+    if (!events) {
+      outbox.close(events.error());
+      co_return;
+    }
+    for (const FilesystemEvent& event : *events) {
+      append_watch_event(outbox.codec, event, outbox.pending);
+    }
+    outbox.wake.notify_all();
+  }
+}
+
+Error unknown_watcher(const std::string& id) {
+  return Error(Code::kNotFound, cat("watcher '", id, "' not found"));
+}
+
+}  // namespace
+
+Task<void> stream_watch(http::Exchange& exchange, connect::CallInfo call, net::BlockingPool& pool,
+                        WatchRequest request, std::shared_ptr<const Accounts> accounts) {
+  auto watch =
+      co_await WatchTask::open(pool, std::move(request.path), request.options, std::move(accounts));
+  if (!watch) {
+    connect::StreamWriter writer(exchange, call);
+    (void)co_await writer.finish(watch.error());
+    co_return;
+  }
+  const auto executor = co_await boost::asio::this_coro::executor;
+  const auto outbox = std::make_shared<Outbox>(executor, call.codec);
+  append_watch_start(call.codec, outbox->pending);
+  net::Notifier room(executor);
+  net::TaskGroup group(executor);
+  group.spawn(collect_events(**watch, *outbox, room));
+  co_await send_outbox(
+      exchange, call, outbox,
+      {.append_keepalive = append_watch_keepalive, .taken = [&room] { room.notify_all(); }});
+  co_await group.stop();
+}
+
+struct PolledWatchers::Watcher {
+  explicit Watcher(const boost::asio::any_io_executor& executor) : group(executor) {}
+
+  std::unique_ptr<WatchTask> watch;
+  std::vector<FilesystemEvent> events;
+  std::optional<Error> failure;
+  SteadyClock::time_point last_asked = SteadyClock::now();
+  net::TaskGroup group;
+};
+
+PolledWatchers::PolledWatchers(const boost::asio::any_io_executor& executor,
+                               net::BlockingPool& pool, Limits limits)
+    : executor_(executor), pool_(pool), limits_(limits), timer_(executor) {}
+
+PolledWatchers::~PolledWatchers() {
+  for (const auto& [id, watcher] : watchers_) watcher->group.cancel();
+}
+
+Task<Result<std::string>> PolledWatchers::create(WatchRequest request,
+                                                 std::shared_ptr<const Accounts> accounts) {
+  if (watchers_.size() >= limits_.watchers) {
+    co_return fail(Code::kResourceExhausted,
+                   cat("there are ", limits_.watchers, " watchers already: remove some"));
+  }
+  auto watcher = std::make_shared<Watcher>(executor_);
+  ALCOVE_CO_TRY_ASSIGN(watcher->watch,
+                       co_await WatchTask::open(pool_, std::move(request.path), request.options,
+                                                std::move(accounts)));
+  watcher->group.spawn(collect(watcher, limits_.events));
+  std::string id = cat("w", random_alphanumeric(20));
+  watchers_[id] = std::move(watcher);
+  arm_timer();
+  co_return id;
+}
+
+// Keeps the watcher in memory until its group cancels this task.
+Task<void> PolledWatchers::collect(std::shared_ptr<Watcher> watcher, size_t limit) {
+  while (!watcher->failure) {
+    auto events = co_await watcher->watch->next();
+    if (!events) {
+      watcher->failure = events.error();
+    } else if (watcher->events.size() + events->size() > limit) {
+      watcher->failure = Error(Code::kInternal, "too many events were not fetched");
+    } else {
+      std::move(events->begin(), events->end(), std::back_inserter(watcher->events));
+    }
+  }
+  watcher->events.clear();
+}
+
+Result<std::shared_ptr<PolledWatchers::Watcher>> PolledWatchers::find(const std::string& id) {
+  const auto found = watchers_.find(id);
+  if (found == watchers_.end()) return fail(unknown_watcher(id));
+  found->second->last_asked = SteadyClock::now();
+  return found->second;
+}
+
+Result<std::vector<FilesystemEvent>> PolledWatchers::take(const std::string& id) {
+  ALCOVE_TRY_ASSIGN(const auto watcher, find(id));
+  if (watcher->failure) return fail(*watcher->failure);
+  return std::exchange(watcher->events, {});
+}
+
+Result<void> PolledWatchers::remove(const std::string& id) {
+  ALCOVE_TRY_ASSIGN(const auto watcher, find(id));
+  watcher->group.cancel();
+  watchers_.erase(id);
+  return {};
+}
+
+void PolledWatchers::remove_idle() {
+  const auto before = SteadyClock::now() - limits_.idle;
+  std::erase_if(watchers_, [&](const auto& entry) {
+    if (entry.second->last_asked > before) return false;
+    entry.second->group.cancel();
+    return true;
+  });
+}
+
+void PolledWatchers::arm_timer() {
+  if (timer_armed_ || watchers_.empty()) return;
+  timer_armed_ = true;
+  auto oldest = SteadyClock::time_point::max();
+  for (const auto& [id, watcher] : watchers_) oldest = std::min(oldest, watcher->last_asked);
+  timer_.expires_at(oldest + limits_.idle);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (error) return;
+    timer_armed_ = false;
+    remove_idle();
+    arm_timer();
+  });
+}
+
+}  // namespace alcove::agent

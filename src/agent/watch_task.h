@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include "agent/tree_watch.h"
+#include "net/blocking_pool.h"
+#include "net/fd_stream.h"
+#include "net/task.h"
+
+namespace alcove::agent {
+
+// A TreeWatch on a loop: the waiting is done here, what blocks on the pool's threads, so that a
+// file system that hangs stops this watch only. One caller at a time.
+class WatchTask {
+ public:
+  // Errors as of TreeWatch::open().
+  static Task<Result<std::unique_ptr<WatchTask>>> open(net::BlockingPool& pool, std::string path,
+                                                       WatchOptions options,
+                                                       std::shared_ptr<const Accounts> accounts);
+
+  // Waits for the next events; at least one unless it is an error.
+  Task<Result<std::vector<FilesystemEvent>>> next();
+
+ private:
+  WatchTask(const boost::asio::any_io_executor& executor, net::BlockingPool& pool,
+            std::shared_ptr<TreeWatch> watch, UniqueFd ready);
+
+  net::BlockingPool& pool_;
+  // Shared with a job that is under way when this is destroyed.
+  std::shared_ptr<TreeWatch> watch_;
+  // A copy of the watch's descriptor, only waited on.
+  net::FdStream ready_;
+};
+
+}  // namespace alcove::agent

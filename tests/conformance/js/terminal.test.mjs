@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+//
+// Terminals, by the JS client.
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { create, eventually } from './support.mjs'
+
+let sandbox
+before(async () => {
+  sandbox = await create({ timeoutMs: 300_000 })
+})
+
+/** Opens a terminal, or joins one, and collects what it shows. */
+async function open(options = {}, pid = undefined) {
+  let output = ''
+  const decoder = new TextDecoder()
+  const onData = (data) => (output += decoder.decode(data, { stream: true }))
+  const handle = pid
+    ? await sandbox.pty.connect(pid, { onData })
+    : await sandbox.pty.create({ cols: 80, rows: 24, onData, ...options })
+  return {
+    handle,
+    type: (text) => sandbox.pty.sendInput(handle.pid, new TextEncoder().encode(text)),
+    until: async (text) => assert.ok(await eventually(() => output.includes(text), 20_000), JSON.stringify(output)),
+  }
+}
+
+test('a shell answers, and its exit code arrives', async () => {
+  const terminal = await open()
+  await terminal.type('echo $((6*7))-$TERM\n')
+  await terminal.until('42-xterm-256color\r\n')
+  await terminal.type('exit 0\n')
+  assert.equal((await terminal.handle.wait()).exitCode, 0)
+})
+
+test('size and resize', async () => {
+  const terminal = await open({ cols: 101, rows: 33 })
+  await terminal.type('stty size\n')
+  await terminal.until('33 101\r\n')
+  await sandbox.pty.resize(terminal.handle.pid, { cols: 132, rows: 50 })
+  await terminal.type('stty size\n')
+  await terminal.until('50 132\r\n')
+  assert.equal(await sandbox.pty.kill(terminal.handle.pid), true)
+})
+
+test('a second client joins', async () => {
+  const first = await open({ envs: { MARK: 'here' }, cwd: '/tmp' })
+  const second = await open({}, first.handle.pid)
+  await second.type('echo $MARK:$PWD\n')
+  await first.until('here:/tmp\r\n')
+  await second.until('here:/tmp\r\n')
+  assert.equal(await first.handle.kill(), true)
+})
