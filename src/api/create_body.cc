@@ -76,14 +76,34 @@ ApiResult<void> refuse_identity_and_volumes(const ObjectView& fields) {
   return {};
 }
 
+// Both are kept for every sandbox, and go through lists, records and messages.
+constexpr size_t kMaxMetadata = 64 * 1024;
+constexpr size_t kMaxEnvVars = 1024 * 1024;
+// The kernel takes no longer "NAME=value" (MAX_ARG_STRLEN, with the end).
+constexpr size_t kMaxEnvVar = 128 * 1024 - 1;
+
+ApiResult<void> check_size(std::string_view field, const std::map<std::string, std::string>& map,
+                           size_t maximum) {
+  size_t size = 0;
+  for (const auto& [name, value] : map) size += name.size() + value.size();
+  if (size <= maximum) return {};
+  return refuse(
+      400, cat(field, ": names and values must not be longer than ", maximum, " bytes in all"));
+}
+
 // Neither a process's environment nor the kernel can hold anything else.
 ApiResult<void> check_env_vars(const std::map<std::string, std::string>& env_vars) {
   constexpr char kNul = '\0';
+  ALCOVE_API_TRY(check_size("envVars", env_vars, kMaxEnvVars));
   for (const auto& [name, value] : env_vars) {
     if (name.empty()) return refuse(400, "envVars: a name must not be empty");
     if (name.find('=') != std::string::npos || name.find(kNul) != std::string::npos) {
       return refuse(400, cat("envVars: the name '", std::string_view(name.c_str()),
                              "' must contain neither '=' nor a NUL byte"));
+    }
+    if (name.size() + 1 + value.size() > kMaxEnvVar) {
+      return refuse(400, cat("envVars: '", name.substr(0, 100), "' and its value are longer than ",
+                             kMaxEnvVar - 1, " bytes"));
     }
     if (value.find(kNul) != std::string::npos) {
       return refuse(400, cat("envVars: the value of '", name, "' must not contain a NUL byte"));
@@ -117,6 +137,7 @@ ApiResult<CreateBody> parse_create_body(std::string_view body, Generation genera
   ALCOVE_API_TRY(read_template(fields, create));
   ALCOVE_API_TRY(read_timeout(fields, generation, max_timeout, create));
   ALCOVE_API_TRY_ASSIGN(create.metadata, fields.string_map("metadata"));
+  ALCOVE_API_TRY(check_size("metadata", create.metadata, kMaxMetadata));
   ALCOVE_API_TRY_ASSIGN(create.env_vars, fields.string_map("envVars"));
   ALCOVE_API_TRY(check_env_vars(create.env_vars));
   ALCOVE_API_TRY_ASSIGN(create.allow_internet_access, fields.boolean("allow_internet_access"));

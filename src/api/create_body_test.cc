@@ -123,6 +123,19 @@ TEST(CreateBody, ImpossibleEnvironmentIs400) {
                  "envVars: the value of 'A' must not contain a NUL byte");
 }
 
+TEST(CreateBody, MapsAreLimited) {
+  const auto accepted = [](std::string_view field, size_t size) {
+    return parse_with(cat("\"", field, R"(":{"a":")", std::string(size, 'x'), "\"}")).has_value();
+  };
+  EXPECT_TRUE(accepted("metadata", 64 * 1024 - 1));
+  EXPECT_FALSE(accepted("metadata", 64 * 1024));
+  // One variable may be as long as the kernel takes it.
+  EXPECT_TRUE(accepted("envVars", 128 * 1024 - 3));
+  EXPECT_FALSE(accepted("envVars", 128 * 1024 - 2));
+  expect_refused(parse_with(cat(R"("envVars":{"a":")", std::string(2 << 20, 'x'), "\"}")), 400,
+                 "envVars: names and values must not be longer than 1048576 bytes in all");
+}
+
 TEST(CreateBody, SecureIsTheCallersChoiceOnTheOldRouteOnly) {
   EXPECT_FALSE(parse_with(R"("timeout":5)")->secure);
   EXPECT_TRUE(parse_with(R"("secure":true)")->secure);

@@ -67,8 +67,9 @@ int mount_dev(BootContext& context) {
     return error;
   }
   context.detail = "/dev/pts";
+  // All terminals of the machine together are limited, so each sandbox has a limit too.
   if (::mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-              "newinstance,ptmxmode=0666,mode=0620,gid=5") != 0) {
+              "newinstance,ptmxmode=0666,mode=0620,gid=5,max=512") != 0) {
     return errno;
   }
   context.detail = "/dev/shm";

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the alcove authors
 // What a sandbox sees and may do, and what it must not.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/nsfs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -209,6 +212,27 @@ TEST_F(JailInsideTest, LimitsCannotBeRaised) {
   // prlimit of the core size, so that the host's core dump handler never starts.
   EXPECT_THAT(inside("pid1\nread /proc/self/limits"),
               HasSubstr("Max core file size        1                    1 "));
+}
+
+// What the kernel counts per user in it counts for that id, not for all sandboxes together.
+TEST_F(JailInsideTest, UserNamespaceIsMadeByAnIdOfItsOwn) {
+  const Machine* machine = boot();
+  ASSERT_NE(machine, nullptr);
+  const auto record = parse_jail_record(machine->record());
+  ASSERT_TRUE(record);
+  const auto user_ns = sys::open_file(cat("/proc/", record->pid, "/ns/user"), O_RDONLY);
+  ASSERT_TRUE(user_ns);
+  uid_t owner = 0;
+  ASSERT_EQ(::ioctl(user_ns->get(), NS_GET_OWNER_UID, &owner), 0);
+  EXPECT_EQ(owner, record->range.first_id());
+}
+
+TEST_F(JailInsideTest, TerminalsAreLimited) {
+  constexpr int kOpenTerminals = 600;
+  std::string open_all;
+  for (int i = 0; i < kOpenTerminals; ++i) open_all += "sys 2 \"/dev/ptmx 0x102\n";
+  const std::string answers = inside(open_all);
+  EXPECT_THAT(answers, HasSubstr("-1 28\n"));
 }
 
 TEST_F(JailInsideTest, RefusesDangerousSystemCalls) {

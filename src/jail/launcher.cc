@@ -15,6 +15,7 @@
 
 #include "base/strings.h"
 #include "jail/boot_context.h"
+#include "jail/kernel_shares.h"
 #include "jail/launch_protocol.h"
 #include "jail/lean_root.h"
 #include "jail/machine_look.h"
@@ -146,6 +147,7 @@ Result<void> Launcher::prepare(const std::string& data_dir,
     (void)::syscall(SYS_rt_sigaction, reserved, defaults, nullptr, sizeof(unsigned long));
   }
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return fail_errno(errno, "become subreaper");
+  lift_host_limits();
   // Modes are given in full; a sandbox's pid 1 gets the usual mask.
   ::umask(0);
   // Sandboxes must not inherit the protection that a server may have.

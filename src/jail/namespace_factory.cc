@@ -13,6 +13,7 @@
 #include <csignal>
 
 #include "base/strings.h"
+#include "jail/kernel_shares.h"
 #include "sys/file_io.h"
 #include "sys/netns.h"
 #include "sys/process.h"
@@ -68,7 +69,7 @@ class Holder {
 }  // namespace
 
 Result<UniqueFd> make_template_namespace(uint32_t block) {
-  ALCOVE_TRY_ASSIGN(const Holder holder, Holder::start(CLONE_NEWUSER, [] { return 0; }));
+  ALCOVE_TRY_ASSIGN(const Holder holder, Holder::start(CLONE_NEWUSER, limit_shares));
   ALCOVE_TRY(holder.write_maps(block * network::kIdsPerBlock, network::kIdsPerBlock));
   return holder.open("user");
 }
@@ -84,6 +85,8 @@ Result<void> enter_template_namespace(int template_ns) {
 }
 
 Result<NewPair> make_pair(uint32_t range_index) {
+  ALCOVE_TRY_ASSIGN(const SandboxMaker maker,
+                    SandboxMaker::become(range_index * network::kIdsPerRange));
   ALCOVE_TRY_ASSIGN(const Holder holder, Holder::start(CLONE_NEWUSER | CLONE_NEWNET,
                                                        [] { return sys::bring_loopback_up(); }));
   ALCOVE_TRY(holder.write_maps(range_index * network::kIdsPerRange, network::kIdsPerRange));
