@@ -9,7 +9,7 @@
 
 #include "agent/access.h"
 #include "agent/download_rules.h"
-#include "agent/files_service.h"
+#include "agent/files_query.h"
 #include "agent/http_date.h"
 #include "base/assert.h"
 

@@ -9,30 +9,8 @@
 #include "agent/rest.h"
 #include "agent/upload.h"
 #include "base/strings.h"
-#include "http/url.h"
 
 namespace alcove::agent {
-
-Result<FilesQuery> parse_files_query(std::string_view query) {
-  const auto parameters = http::parse_query(query);
-  if (!parameters) return fail(Code::kInvalidArgument, "the query is not valid");
-  FilesQuery result;
-  const auto take = [&](std::string_view name) -> std::optional<std::string> {
-    const auto value = http::find_parameter(*parameters, name);
-    if (!value) return {};
-    return std::string(*value);
-  };
-  result.path = take("path");
-  result.username = take("username");
-  result.signature = take("signature");
-  if (const auto text = take("signature_expiration")) {
-    result.expiration = parse_number<int64_t>(*text);
-    if (!result.expiration) {
-      return fail(Code::kInvalidArgument, "signature_expiration must be an integer");
-    }
-  }
-  return result;
-}
 
 Task<std::optional<FilesQuery>> FilesService::authorize(http::Exchange& exchange,
                                                         FileOperation operation) {
@@ -41,10 +19,8 @@ Task<std::optional<FilesQuery>> FilesService::authorize(http::Exchange& exchange
     (void)co_await exchange.respond(text_response(400, query.error().message()));
     co_return std::nullopt;
   }
-  const FileAccess access{operation, query->path.value_or(""), query->username.value_or(""),
-                          query->signature, query->expiration};
-  const auto allowed = check_file_access(exchange.request().headers, access, state_.access_token(),
-                                         std::time(nullptr));
+  const auto allowed = check_file_access(exchange.request().headers, query->access(operation),
+                                         state_.access_token(), std::time(nullptr));
   if (!allowed) {
     co_await respond_rest_error(exchange, 401, allowed.error().message());
     co_return std::nullopt;

@@ -2,29 +2,18 @@
 // Copyright the alcove authors
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "agent/access.h"
 #include "agent/agent_state.h"
+#include "agent/files_query.h"
 #include "agent/users.h"
 #include "http/exchange.h"
 #include "net/blocking_pool.h"
 #include "net/task.h"
 
 namespace alcove::agent {
-
-// The parameters of a /files request.
-struct FilesQuery {
-  std::optional<std::string> path;
-  std::optional<std::string> username;
-  std::optional<std::string> signature;
-  std::optional<int64_t> expiration;
-};
-// kInvalidArgument for broken escapes and for an expiration that is no number.
-Result<FilesQuery> parse_files_query(std::string_view query);
 
 // GET and POST /files. Everything that touches a file system runs on the pool. Belongs to the
 // loop; what it is given outlives it.
@@ -37,11 +26,7 @@ class FilesService {
   Task<void> upload(http::Exchange& exchange);
 
  private:
-  // Whose files, after the checks that both directions share; else it has answered already.
-  struct Caller {
-    FilesQuery query;
-    User user;
-  };
+  // After the checks that both directions share; else it has answered already.
   Task<std::optional<FilesQuery>> authorize(http::Exchange& exchange, FileOperation operation);
   Task<std::optional<User>> find_user(http::Exchange& exchange, const FilesQuery& query);
 

@@ -2,21 +2,12 @@
 // Copyright the alcove authors
 #include "gateway/access.h"
 
+#include "base/sha256.h"
 #include "gateway/error_page.h"
 #include "gateway/routing.h"
 #include "gateway/target.h"
 
 namespace alcove::gateway {
-
-bool equal_in_constant_time(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  // volatile: the compiler may not stop at the first difference.
-  volatile unsigned char difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
-  }
-  return difference == 0;
-}
 
 std::optional<http::Response> refuse_access(const http::RequestHead& request,
                                             const store::Sandbox& sandbox, uint16_t port) {
@@ -30,7 +21,7 @@ std::optional<http::Response> refuse_access(const http::RequestHead& request,
   if (!token || token->empty()) {
     return make_error_page(Trouble::kTrafficTokenMissing, request, sandbox.id, port);
   }
-  if (!equal_in_constant_time(*token, sandbox.traffic_token)) {
+  if (!equal_constant_time(*token, sandbox.traffic_token)) {
     return make_error_page(Trouble::kTrafficTokenWrong, request, sandbox.id, port);
   }
   return {};

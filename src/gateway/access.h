@@ -17,7 +17,4 @@ namespace alcove::gateway {
 std::optional<http::Response> refuse_access(const http::RequestHead& request,
                                             const store::Sandbox& sandbox, uint16_t port);
 
-// Takes the same time wherever the texts differ (not when their lengths do).
-bool equal_in_constant_time(std::string_view a, std::string_view b);
-
 }  // namespace alcove::gateway

@@ -142,6 +142,11 @@ http::Response make_control_path_refusal(std::string_view path) {
                            R"(,"code":404})"));
 }
 
+http::Response make_error(int status, std::string_view message) {
+  return make_response(status, kJsonType,
+                       cat(R"({"code":)", status, R"(,"message":")", message, "\"}"));
+}
+
 http::Response make_plain_text(int status, std::string_view text) {
   return make_response(status, "text/plain; charset=utf-8", std::string(text));
 }

@@ -28,6 +28,8 @@ http::Response make_error_page(Trouble trouble, const http::RequestHead& request
 // For a control call of the agent: looks like a path that does not exist.
 http::Response make_control_path_refusal(std::string_view path);
 
+// {"code": ..., "message": ...}; `message` is ours and needs no escapes.
+http::Response make_error(int status, std::string_view message);
 http::Response make_plain_text(int status, std::string_view text);
 
 // True if the answer is for a browser's window rather than for a program or a script in a page.

@@ -25,6 +25,8 @@ Gateway::Gateway(boost::asio::io_context& loop, node::Node& node, GatewayOptions
                     .buffers = std::make_shared<BufferPool>(),
                     .patrol = std::make_shared<Patrol>(loop.get_executor())})),
       recent_starts_(std::move(options.recent_starts)),
+      file_urls_(options.file_urls ? std::move(options.file_urls)
+                                   : std::make_shared<FileUrlFinder>(node)),
       clock_(options.clock != nullptr ? *options.clock : system_clock_) {}
 
 Gateway::~Gateway() { state_->table->close(); }
@@ -38,8 +40,18 @@ Task<void> Gateway::handle(http::Exchange& exchange, Route route) {
     co_return;
   }
   ALCOVE_ASSERT(std::holds_alternative<ToFileUrl>(route));
-  // TODO(compat): issue 5 finds the sandbox by the signature.
-  (void)co_await exchange.respond(make_plain_text(400, "missing header"));
+  co_await forward_file_url(exchange);
+}
+
+Task<void> Gateway::forward_file_url(http::Exchange& exchange) {
+  // Without the port: every connection has another one.
+  const std::string peer = exchange.peer_address();
+  const auto id = file_urls_->find(exchange.request(), peer.substr(0, peer.rfind(':')),
+                                   std::chrono::steady_clock::now());
+  if (id) co_return co_await forward(exchange, ToSandbox{.id = *id, .port = kAgentPort});
+  (void)co_await exchange.respond(id.error() == FileUrlFinder::Miss::kTooOften
+                                      ? make_error(429, "too many file URLs that are not valid")
+                                      : make_error(401, "no running sandbox signed this URL"));
 }
 
 Task<void> Gateway::forward(http::Exchange& exchange, ToSandbox destination) {

@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "base/clock.h"
+#include "gateway/file_url_finder.h"
 #include "gateway/flow.h"
 #include "gateway/recent_starts.h"
 #include "gateway/routing.h"
@@ -20,6 +21,8 @@ namespace alcove::gateway {
 struct GatewayOptions {
   // Shared by the gateways of all loops; must not be nullptr.
   std::shared_ptr<RecentStarts> recent_starts = std::make_shared<RecentStarts>();
+  // Shared too; nullptr: the gateway has one of its own.
+  std::shared_ptr<FileUrlFinder> file_urls;
   // Outlives the gateway.
   const Clock* clock = nullptr;
 };
@@ -47,12 +50,14 @@ class Gateway {
 
  private:
   Task<void> forward(http::Exchange& exchange, ToSandbox destination);
+  Task<void> forward_file_url(http::Exchange& exchange);
   void note_start(const http::RequestHead& request, const ToSandbox& destination);
   Patience patience_for(const store::Sandbox& sandbox) const;
 
   node::Node& node_;
   std::shared_ptr<LoopState> state_;
   std::shared_ptr<RecentStarts> recent_starts_;
+  std::shared_ptr<FileUrlFinder> file_urls_;
   SystemClock system_clock_;
   const Clock& clock_;
 };

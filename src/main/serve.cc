@@ -224,6 +224,7 @@ Result<void> serve(const ServeOptions& options) {
                 .store_pool = *base.store_pool});
   gateway::GatewayOptions gateway_options;
   gateway_options.clock = &base.clock;
+  gateway_options.file_urls = std::make_shared<gateway::FileUrlFinder>(*base.node);
   http::ServerOptions server_options;
   server_options.max_connections =
       (descriptors > 2 * kReservedDescriptors ? descriptors - kReservedDescriptors

@@ -108,7 +108,11 @@ class FakeNode final : public node::Node {
     if (found == sandboxes_.end() || !found->second->running()) return nullptr;
     return found->second;
   }
-  std::vector<node::LiveSandboxPtr> list() const override { return {}; }
+  std::vector<node::LiveSandboxPtr> list() const override {
+    std::vector<node::LiveSandboxPtr> all;
+    for (const auto& [id, sandbox] : sandboxes_) all.push_back(sandbox);
+    return all;
+  }
   Task<Result<node::LiveSandboxPtr>> create(node::CreateRequest) override {
     co_return fail(Code::kUnimplemented, "a fake node creates nothing");
   }
