@@ -15,23 +15,24 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace alcove::agent;
-  constexpr auto kJson = alcove::connect::Codec::kJson;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  if (const auto request = decode_start(kJson, text)) {
-    // What List shows can be started again.
-    const ProcessInfo info{request->process, 1, request->tag};
-    (void)encode_process_list(kJson, {info});
+  for (const auto codec : {alcove::connect::Codec::kJson, alcove::connect::Codec::kProto}) {
+    if (const auto request = decode_start(codec, text)) {
+      // What List shows can be started again.
+      const ProcessInfo info{request->process, 1, request->tag};
+      (void)encode_process_list(codec, {info});
+    }
+    (void)decode_selector(codec, text);
+    (void)decode_send_input(codec, text);
+    (void)decode_stream_input(codec, text);
+    (void)decode_send_signal(codec, text);
+    (void)decode_update(codec, text);
+    (void)decode_path(codec, text);
+    (void)decode_list_dir(codec, text);
+    (void)decode_move(codec, text);
+    (void)decode_watch(codec, text);
+    (void)decode_watcher_id(codec, text);
   }
-  (void)decode_selector(kJson, text);
-  (void)decode_send_input(kJson, text);
-  (void)decode_stream_input(kJson, text);
-  (void)decode_send_signal(kJson, text);
-  (void)decode_update(kJson, text);
-  (void)decode_path(kJson, text);
-  (void)decode_list_dir(kJson, text);
-  (void)decode_move(kJson, text);
-  (void)decode_watch(kJson, text);
-  (void)decode_watcher_id(kJson, text);
   if (const auto init = decode_init(text)) {
     const auto again = decode_init(encode_init(*init));
     ALCOVE_ASSERT(again && again->access_token == init->access_token);

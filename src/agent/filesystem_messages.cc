@@ -2,184 +2,70 @@
 // Copyright the alcove authors
 #include "agent/filesystem_messages.h"
 
-#include "agent/json_map.h"
-#include "base/strings.h"
-#include "connect/json_codec.h"
-#include "connect/json_writer.h"
+#include "agent/filesystem_json.h"
+#include "agent/filesystem_proto.h"
 
 namespace alcove::agent {
-namespace {
 
-namespace json = boost::json;
 using connect::Codec;
 
-Result<json::object> parse(Codec codec, std::string_view message) {
-  if (codec != Codec::kJson) {
-    return fail(Code::kUnimplemented, "only the JSON codec is available");
-  }
-  return connect::parse_message(message);
-}
-
-std::string_view type_name(FileType type) {
-  switch (type) {
-    case FileType::kFile:
-      return "FILE_TYPE_FILE";
-    case FileType::kDirectory:
-      return "FILE_TYPE_DIRECTORY";
-    case FileType::kSymlink:
-      return "FILE_TYPE_SYMLINK";
-    case FileType::kUnspecified:
-      break;
-  }
-  return "FILE_TYPE_UNSPECIFIED";
-}
-
-void append_text(std::string& out, std::string_view name, std::string_view value) {
-  out += ",\"";
-  out += name;
-  out += "\":";
-  connect::append_json_string(out, value);
-}
-
-void append_entry(std::string& out, const EntryInfo& entry) {
-  out += "{\"name\":";
-  connect::append_json_string(out, entry.name);
-  if (entry.type != FileType::kUnspecified) append_text(out, "type", type_name(entry.type));
-  append_text(out, "path", entry.path);
-  if (entry.size != 0) append_text(out, "size", std::to_string(entry.size));
-  if (entry.mode != 0) out += cat(",\"mode\":", entry.mode);
-  append_text(out, "permissions", entry.permissions);
-  append_text(out, "owner", entry.owner);
-  append_text(out, "group", entry.group);
-  if (entry.modified.tv_sec != 0 || entry.modified.tv_nsec != 0) {
-    append_text(out, "modifiedTime", timestamp_text(entry.modified));
-  }
-  if (entry.symlink_target) append_text(out, "symlinkTarget", *entry.symlink_target);
-  if (!entry.metadata.empty()) {
-    out += ",\"metadata\":";
-    append_json_map(out, entry.metadata);
-  }
-  if (entry.is_symlink) out += ",\"isSymlink\":true";
-  out += '}';
-}
-
-std::string_view type_name(EventType type) {
-  switch (type) {
-    case EventType::kCreate:
-      return "EVENT_TYPE_CREATE";
-    case EventType::kWrite:
-      return "EVENT_TYPE_WRITE";
-    case EventType::kRemove:
-      return "EVENT_TYPE_REMOVE";
-    case EventType::kRename:
-      return "EVENT_TYPE_RENAME";
-    case EventType::kChmod:
-      return "EVENT_TYPE_CHMOD";
-    case EventType::kUnspecified:
-      break;
-  }
-  return "EVENT_TYPE_UNSPECIFIED";
-}
-
-void append_event(std::string& out, const FilesystemEvent& event) {
-  out += "{\"name\":";
-  connect::append_json_string(out, event.name);
-  append_text(out, "type", type_name(event.type));
-  if (event.entry) {
-    out += ",\"entry\":";
-    append_entry(out, *event.entry);
-  }
-  out += '}';
-}
-
-}  // namespace
-
 Result<std::string> decode_path(Codec codec, std::string_view message) {
-  ALCOVE_TRY_ASSIGN(const json::object object, parse(codec, message));
-  return connect::read_string(object, "path");
+  return codec == Codec::kJson ? json_codec::decode_path(message)
+                               : proto_codec::decode_path(message);
 }
 
 Result<ListDirRequest> decode_list_dir(Codec codec, std::string_view message) {
-  ALCOVE_TRY_ASSIGN(const json::object object, parse(codec, message));
-  ListDirRequest request;
-  ALCOVE_TRY_ASSIGN(request.path, connect::read_string(object, "path"));
-  ALCOVE_TRY_ASSIGN(request.depth, connect::read_uint32(object, "depth"));
-  return request;
+  return codec == Codec::kJson ? json_codec::decode_list_dir(message)
+                               : proto_codec::decode_list_dir(message);
 }
 
 Result<MoveRequest> decode_move(Codec codec, std::string_view message) {
-  ALCOVE_TRY_ASSIGN(const json::object object, parse(codec, message));
-  MoveRequest request;
-  ALCOVE_TRY_ASSIGN(request.source, connect::read_string(object, "source"));
-  ALCOVE_TRY_ASSIGN(request.destination, connect::read_string(object, "destination"));
-  return request;
-}
-
-std::string encode_entry(Codec /*codec*/, const EntryInfo& entry) {
-  std::string out = "{\"entry\":";
-  append_entry(out, entry);
-  out += '}';
-  return out;
-}
-
-std::string encode_entries(Codec /*codec*/, const std::vector<EntryInfo>& entries) {
-  if (entries.empty()) return "{}";
-  std::string out = "{\"entries\":[";
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (i > 0) out += ',';
-    append_entry(out, entries[i]);
-  }
-  out += "]}";
-  return out;
+  return codec == Codec::kJson ? json_codec::decode_move(message)
+                               : proto_codec::decode_move(message);
 }
 
 Result<WatchRequest> decode_watch(Codec codec, std::string_view message) {
-  ALCOVE_TRY_ASSIGN(const json::object object, parse(codec, message));
-  WatchRequest request;
-  ALCOVE_TRY_ASSIGN(request.path, connect::read_string(object, "path"));
-  ALCOVE_TRY_ASSIGN(request.options.recursive, connect::read_bool(object, "recursive"));
-  ALCOVE_TRY_ASSIGN(request.options.include_entry, connect::read_bool(object, "includeEntry"));
-  ALCOVE_TRY_ASSIGN(request.options.allow_network_mounts,
-                    connect::read_bool(object, "allowNetworkMounts"));
-  return request;
+  return codec == Codec::kJson ? json_codec::decode_watch(message)
+                               : proto_codec::decode_watch(message);
 }
 
 Result<std::string> decode_watcher_id(Codec codec, std::string_view message) {
-  ALCOVE_TRY_ASSIGN(const json::object object, parse(codec, message));
-  return connect::read_string(object, "watcherId");
+  return codec == Codec::kJson ? json_codec::decode_watcher_id(message)
+                               : proto_codec::decode_watcher_id(message);
 }
 
-std::string encode_watcher_id(Codec /*codec*/, std::string_view id) {
-  std::string out = "{\"watcherId\":";
-  connect::append_json_string(out, id);
-  out += '}';
-  return out;
+std::string encode_entry(Codec codec, const EntryInfo& entry) {
+  return codec == Codec::kJson ? json_codec::encode_entry(entry) : proto_codec::encode_entry(entry);
 }
 
-std::string encode_events(Codec /*codec*/, const std::vector<FilesystemEvent>& events) {
-  if (events.empty()) return "{}";
-  std::string out = "{\"events\":[";
-  for (size_t i = 0; i < events.size(); ++i) {
-    if (i > 0) out += ',';
-    append_event(out, events[i]);
-  }
-  out += "]}";
-  return out;
+std::string encode_entries(Codec codec, const std::vector<EntryInfo>& entries) {
+  return codec == Codec::kJson ? json_codec::encode_entries(entries)
+                               : proto_codec::encode_entries(entries);
 }
 
-void append_watch_start(Codec /*codec*/, std::string& out) {
-  connect::append_envelope(out, R"({"start":{}})");
+std::string encode_watcher_id(Codec codec, std::string_view id) {
+  return codec == Codec::kJson ? json_codec::encode_watcher_id(id)
+                               : proto_codec::encode_watcher_id(id);
 }
 
-void append_watch_event(Codec /*codec*/, const FilesystemEvent& event, std::string& out) {
-  std::string message = "{\"filesystem\":";
-  append_event(message, event);
-  message += '}';
-  connect::append_envelope(out, message);
+std::string encode_events(Codec codec, const std::vector<FilesystemEvent>& events) {
+  return codec == Codec::kJson ? json_codec::encode_events(events)
+                               : proto_codec::encode_events(events);
 }
 
-void append_watch_keepalive(Codec /*codec*/, std::string& out) {
-  connect::append_envelope(out, R"({"keepalive":{}})");
+void append_watch_start(Codec codec, std::string& out) {
+  return codec == Codec::kJson ? json_codec::append_watch_start(out)
+                               : proto_codec::append_watch_start(out);
+}
+
+void append_watch_event(Codec codec, const FilesystemEvent& event, std::string& out) {
+  return codec == Codec::kJson ? json_codec::append_watch_event(event, out)
+                               : proto_codec::append_watch_event(event, out);
+}
+
+void append_watch_keepalive(Codec codec, std::string& out) {
+  return codec == Codec::kJson ? json_codec::append_watch_keepalive(out)
+                               : proto_codec::append_watch_keepalive(out);
 }
 
 }  // namespace alcove::agent

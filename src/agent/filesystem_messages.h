@@ -14,7 +14,8 @@
 
 namespace alcove::agent {
 
-// The messages of filesystem.Filesystem (protocol/envd.md 2B.1) in a codec. Only JSON is built.
+// The messages of filesystem.Filesystem (protocol/envd.md 2B.1) and how they are read and written
+// in a codec (filesystem_json.h, filesystem_proto.h).
 
 struct ListDirRequest {
   std::string path;

@@ -17,7 +17,7 @@
 namespace alcove::agent {
 
 // The messages of process.Process (protocol/envd.md 2A.1) and how they are read and written in a
-// codec. Only JSON is built; kProto is kUnimplemented.
+// codec (process_json.h, process_proto.h).
 
 // A command with its environment, or a piece of input; clients send input in 64 KiB pieces.
 inline constexpr uint64_t kMaxProcessMessage = 64ull << 20;

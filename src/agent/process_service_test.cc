@@ -380,5 +380,24 @@ TEST_F(ProcessServiceTest, ManyQuickCommandsLeakNothing) {
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
 }
 
+TEST_F(ProcessServiceTest, BinaryCallsGetBinaryAnswers) {
+  // Start of /bin/echo with the argument "hi".
+  const std::string start("\x0a\x0f\x0a\x09/bin/echo\x12\x02hi", 17);
+  std::string body;
+  connect::append_envelope(body, start);
+  const http::Response answer =
+      call("POST", "/process.Process/Start", {{"Content-Type", "application/connect+proto"}}, body);
+  EXPECT_EQ(answer.headers.get("Content-Type"), "application/connect+proto");
+  EXPECT_NE(answer.body.find(std::string("\x0a\x07\x12\x05\x0a\x03hi\n", 10)), std::string::npos);
+  EXPECT_NE(answer.body.find("exit status 0"), std::string::npos);
+  // The end of the stream is JSON in every codec.
+  EXPECT_TRUE(answer.body.ends_with(std::string("\x02\x00\x00\x00\x02{}", 7)));
+  const http::Response list =
+      call("POST", "/process.Process/List", {{"Content-Type", "application/proto"}}, "");
+  EXPECT_EQ(list.status, 200);
+  EXPECT_EQ(list.headers.get("Content-Type"), "application/proto");
+  EXPECT_EQ(list.body, "");
+}
+
 }  // namespace
 }  // namespace alcove::agent

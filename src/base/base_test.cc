@@ -103,6 +103,7 @@ TEST(Strings, Utf8) {
   EXPECT_FALSE(is_valid_utf8("\xC0\x80"));
   EXPECT_FALSE(is_valid_utf8("\xED\xA0\x80"));
   EXPECT_FALSE(is_valid_utf8("\xFF"));
+  EXPECT_EQ(to_valid_utf8("h\xC3\xA4\xFF!\xE2\x82"), "hä\xEF\xBF\xBD!\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
 TEST(TimeFormat, RoundTrip) {

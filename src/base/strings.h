@@ -41,7 +41,12 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
+// The length of the well-formed UTF-8 sequence at `at`; 0 if there is none.
+size_t utf8_sequence_length(std::string_view text, size_t at);
 // True for well-formed UTF-8 (no overlong forms, surrogates or values above U+10FFFF).
 bool is_valid_utf8(std::string_view text);
+// U+FFFD instead of each byte that is not part of well-formed UTF-8.
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
+std::string to_valid_utf8(std::string_view text);
 
 }  // namespace alcove

@@ -88,5 +88,7 @@ class StreamWriter {
 
 // Appends flag byte, length and payload.
 void append_envelope(std::string& out, std::string_view message);
+// The same for a payload of `size` bytes that the caller appends itself.
+void append_envelope_head(std::string& out, size_t size);
 
 }  // namespace alcove::connect

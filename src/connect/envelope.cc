@@ -27,8 +27,10 @@ std::string end_of_stream(const std::optional<Error>& error) {
 
 }  // namespace
 
+void append_envelope_head(std::string& out, size_t size) { append_header(out, /*flags=*/0, size); }
+
 void append_envelope(std::string& out, std::string_view message) {
-  append_header(out, /*flags=*/0, message.size());
+  append_envelope_head(out, message.size());
   out += message;
 }
 

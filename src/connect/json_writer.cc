@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/strings.h"
+
 namespace alcove::connect {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 constexpr uint64_t kOnes = 0x0101010101010101;
 constexpr uint64_t kHighs = 0x8080808080808080;
 
@@ -33,29 +34,6 @@ size_t plain_run(std::string_view text, size_t at) {
     if (byte < 0x20 || byte >= 0x80 || byte == '"' || byte == '\\') break;
   }
   return at - start;
-}
-
-// The length of the well-formed UTF-8 sequence at `at` (Unicode table 3-7); 0 if there is none.
-size_t sequence_length(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-  };
-  const auto in = [](unsigned value, unsigned low, unsigned high) {
-    return value >= low && value <= high;
-  };
-  const unsigned lead = byte(0);
-  if (in(lead, 0xC2, 0xDF)) return in(byte(1), 0x80, 0xBF) ? 2 : 0;
-  if (in(lead, 0xE0, 0xEF)) {
-    const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;
-    const unsigned high = lead == 0xED ? 0x9F : 0xBF;
-    return in(byte(1), low, high) && in(byte(2), 0x80, 0xBF) ? 3 : 0;
-  }
-  if (in(lead, 0xF0, 0xF4)) {
-    const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;
-    return in(byte(1), low, high) && in(byte(2), 0x80, 0xBF) && in(byte(3), 0x80, 0xBF) ? 4 : 0;
-  }
-  return 0;
 }
 
 void append_escape(std::string& out, char c) {
@@ -96,11 +74,11 @@ void append_json_string(std::string& out, std::string_view text) {
     if (static_cast<unsigned char>(text[at]) < 0x80) {
       append_escape(out, text[at]);
       ++at;
-    } else if (const size_t length = sequence_length(text, at); length > 0) {
+    } else if (const size_t length = utf8_sequence_length(text, at); length > 0) {
       out.append(text, at, length);
       at += length;
     } else {
-      out += kReplacement;
+      out += kReplacementCharacter;
       ++at;
     }
   }
