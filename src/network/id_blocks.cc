@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <thread>
 
 #include "base/strings.h"
 #include "sys/file_io.h"
@@ -77,8 +78,17 @@ Result<uint32_t> HostIdBlocks::acquire() {
 Result<void> HostIdBlocks::claim(uint32_t block) {
   const std::lock_guard guard(mutex_);
   if (held_.contains(block)) return {};
-  ALCOVE_TRY_ASSIGN(UniqueFd fd, lock(block));
-  held_.emplace(block, std::move(fd));
+  // The kernel closes the descriptors of a killed server one by one: the data directory's lock may
+  // be free while this one is not yet.
+  const auto deadline = std::chrono::steady_clock::now() + patience_;
+  auto fd = lock(block);
+  while (!fd && fd.error().error_number() == EWOULDBLOCK &&
+         std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    fd = lock(block);
+  }
+  if (!fd) return fail(std::move(fd).error());
+  held_.emplace(block, std::move(*fd));
   return {};
 }
 
