@@ -19,6 +19,7 @@ import serving
 _CONFORMANCE = paths.TESTS / "conformance"
 _NODE_TESTS = _CONFORMANCE / "js"
 _SECURITY = paths.TESTS / "security"
+_CHAOS = paths.TESTS / "chaos"
 _POOL_SIZE = "8GiB"
 # A suite that hangs must not take the whole run with it.
 _SUITE_LIMIT = 1800
@@ -93,6 +94,10 @@ def names():
     return python | node
 
 
+def is_conformance(stem):
+    return bool(_python_files(_CONFORMANCE, (stem,)) or _node_files((stem,), smoke=False))
+
+
 def suites(generation, environ, *, smoke=False, only=(), extra=()):
     """The Python and the Node suite of one generation, as (stage name, function that runs it)."""
     marks = []
@@ -115,6 +120,14 @@ def suites(generation, environ, *, smoke=False, only=(), extra=()):
 def security(environ, *, only=(), extra=()):
     newest = clients.generations()[-1]
     files = _python_files(_SECURITY, only)
+    return _pytest(newest, files, environ, "", extra) if files else results.Counts()
+
+
+def chaos(environ, *, rounds, only=(), extra=()):
+    """Tests that bring servers of their own, to kill and start them again."""
+    newest = clients.generations()[-1]
+    files = _python_files(_CHAOS, only)
+    environ = environ | {"ALCOVE_CHAOS_ROUNDS": str(rounds)}
     return _pytest(newest, files, environ, "", extra) if files else results.Counts()
 
 

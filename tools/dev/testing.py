@@ -28,11 +28,14 @@ STAGES = {
     "fuzz": "a little fuzzing of every parser",
     "conformance": "the official clients against a real server",
     "security": "attempts to get out of a sandbox, or at another one",
+    "chaos": "servers that are killed, stopped and replaced while they work",
     "tsan": "unit tests under the thread sanitizer (only with --full or by name)",
 }
 _QUICK = ("units", "conformance")
 _FUZZ_SECONDS = 120
 _FULL_FUZZ_SECONDS = 900
+_CHAOS_ROUNDS = 3
+_FULL_CHAOS_ROUNDS = 20
 
 
 @dataclasses.dataclass
@@ -43,6 +46,7 @@ class Plan:
     generations: tuple = ()  # clients of these generations only
     quick: bool = False
     fuzz_seconds: int = _FUZZ_SECONDS
+    chaos_rounds: int = _CHAOS_ROUNDS
     server_env: Path = None  # use this running server instead of an own one
     pytest: tuple = ()  # further arguments for pytest
 
@@ -61,10 +65,11 @@ def plan(options):
         else:
             known = [*STAGES, *sorted(client_stages.names())]
             raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
-    if files and "conformance" not in stages:
+    for stage in ("security", "chaos"):
+        if any((paths.TESTS / stage / f"test_{stem}.py").exists() for stem in files):
+            stages.append(stage)
+    if any(client_stages.is_conformance(stem) for stem in files):
         stages.append("conformance")
-    if any(list((paths.TESTS / "security").glob(f"test_{stem}.py")) for stem in files):
-        stages.append("security")
     if rooms and not {"units", "asan", "tsan"} & set(stages):
         stages.append("units")
     if not stages:
@@ -79,6 +84,7 @@ def plan(options):
         files=tuple(files),
         generations=tuple(options.client),
         quick=options.quick,
+        chaos_rounds=_FULL_CHAOS_ROUNDS if options.full else _CHAOS_ROUNDS,
         fuzz_seconds=_FULL_FUZZ_SECONDS if options.full else _FUZZ_SECONDS,
         server_env=options.server_env,
         pytest=tuple(["-k", options.k] if options.k else []),
@@ -89,7 +95,7 @@ class Run:
     def __init__(self, plan):
         self.plan = plan
         self.stages = []
-        self.needs_clients = bool({"conformance", "security"} & set(plan.stages))
+        self.needs_clients = bool({"conformance", "security", "chaos"} & set(plan.stages))
 
     def stage(self, name, work, note=""):
         """Runs one stage to its end, whatever happens in it. Returns False if it failed."""
@@ -174,6 +180,9 @@ class Run:
             self._conformance(environ)
         if "security" in self.plan.stages:
             self.stage("security", lambda: client_stages.security(environ, only=self.plan.files, extra=self.plan.pytest))
+        if "chaos" in self.plan.stages:
+            rounds = self.plan.chaos_rounds
+            self.stage("chaos", lambda: client_stages.chaos(environ, rounds=rounds, only=self.plan.files, extra=self.plan.pytest))
 
     def _conformance(self, environ):
         for generation in clients.generations():
