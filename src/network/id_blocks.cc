@@ -53,12 +53,20 @@ std::set<uint32_t> blocks_of_map(std::string_view uid_map) {
 Result<UniqueFd> HostIdBlocks::lock(uint32_t block) {
   std::error_code ignored;
   std::filesystem::create_directories(lock_dir_, ignored);
-  ALCOVE_TRY_ASSIGN(UniqueFd fd,
-                    sys::open_file(cat(lock_dir_, "/", block), O_RDWR | O_CREAT, 0600));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    return fail_errno(errno, cat("lock id block ", block));
+  const std::string path = cat(lock_dir_, "/", block);
+  for (;;) {
+    ALCOVE_TRY_ASSIGN(UniqueFd fd, sys::open_file(path, O_RDWR | O_CREAT, 0600));
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      return fail_errno(errno, cat("lock id block ", block));
+    }
+    // `./dev clean` removes unused files; a lock on a removed one keeps nobody out.
+    struct stat locked{};
+    struct stat named{};
+    if (::fstat(fd.get(), &locked) == 0 && ::stat(path.c_str(), &named) == 0 &&
+        locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
+      return fd;
+    }
   }
-  return fd;
 }
 
 Result<uint32_t> HostIdBlocks::acquire() {

@@ -24,6 +24,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(_ROOT / "tools" / "dev"))
 
 import cache  # noqa: E402
+import owners  # noqa: E402
 import serving  # noqa: E402
 
 _POOL_SIZE = "2GiB"
@@ -43,6 +44,7 @@ class Host:
     def __init__(self, pool_size=_POOL_SIZE):
         self.data = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
         self.data.chmod(0o755)
+        owners.mark(self.data)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]

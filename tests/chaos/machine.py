@@ -87,6 +87,18 @@ def launcher_of(server):
     return None
 
 
+def processes_naming(data):
+    """Processes with the directory among their arguments."""
+    found = []
+    for pid in _pids():
+        try:
+            if not _is_zombie(pid) and str(data) in (_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0"):
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
 @dataclasses.dataclass
 class Usage:
     """What one process uses."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import cache
 import clients
 import console
+import owners
 import paths
 import results
 import serving
@@ -30,6 +31,7 @@ class TestServer:
 
     def __init__(self):
         data = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
+        owners.mark(data)
         # The busybox recipe gets its root here, from this machine's busybox.
         own = data / "test-templates"
         shutil.copytree(paths.TESTS / "templates", own)

@@ -15,6 +15,7 @@ if sys.version_info < (3, 11):
 
 import benching  # noqa: E402
 import building  # noqa: E402
+import cleaning  # noqa: E402
 import console  # noqa: E402
 import deps  # noqa: E402
 import linting  # noqa: E402
@@ -88,7 +89,7 @@ def _parser():
     bench.add_argument("names", nargs="*", metavar="NAME")
     bench.add_argument("--server-env", type=Path, metavar="FILE", help="as for test")
 
-    clean = task("clean", "remove what a crash left behind: processes, mounts, cgroups")
+    clean = task("clean", "put the machine back after a crash: processes, sandboxes, mounts, cgroups, loop devices, what aborted tests left")
     _add_data_dir(clean)
     clean.add_argument("--data", action="store_true", help="also delete the data directory")
 
@@ -146,16 +147,7 @@ def _down(options):
 
 
 def _clean(options):
-    server = serving.Server(data=options.data_dir.absolute())
-    if not server.data.exists():
-        console.say(f"nothing at {server.data}")
-        return
-    server.stop()
-    if server.program.exists():
-        server.admin("clean")
-    if options.data:
-        serving.remove_data(server.data)
-        console.say(f"{server.data} removed")
+    cleaning.clean(options.data_dir.absolute(), with_data=options.data)
 
 
 def _lint(options):
