@@ -5,6 +5,7 @@
 import concurrent.futures
 import os
 import random
+import shutil
 import subprocess
 import time
 
@@ -214,3 +215,35 @@ def test_launcher_that_is_killed(host):
         assert _output_after(box, handle.pid) > first
     host.kill_all()
     assert not host.settled(before).difference(before)
+
+
+@pytest.mark.limit(120)
+def test_backup_and_restore_as_documented(fresh_host, tmp_path):
+    """docs/operations.md: the database and `env` are enough to get keys and tokens back."""
+    host = fresh_host
+    box = host.create()
+    reply = host.api("POST", "/v2/sandboxes", {"templateID": "base"}, headers={"Idempotency-Key": "kept"})
+    assert reply.status == 201
+    host.stop()
+    key = host.options["api_key"]
+    for path in [*host.data.glob("alcove.db*"), host.data / "env"]:
+        shutil.copy(path, tmp_path)
+    # Sandboxes went on meanwhile.
+    host.start()
+    assert box.commands.run("echo here").stdout == "here\n"
+    # A create that was answered once is not carried out again.
+    again = host.api("POST", "/v2/sandboxes", {"templateID": "base"}, headers={"Idempotency-Key": "kept"})
+    assert (again.status, again.json) == (201, reply.json)
+    host.kill_all()
+    host.stop()
+    host.server.admin("end-all")
+
+    for path in host.data.iterdir():
+        if path.name != "owner":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path in tmp_path.iterdir():
+        shutil.copy(path, host.data)
+    host.start()
+    assert host.options["api_key"] == key
+    assert host.listed() == set()
+    assert host.create().commands.run("echo restored").stdout == "restored\n"

@@ -21,6 +21,7 @@ _CONFORMANCE = paths.TESTS / "conformance"
 _NODE_TESTS = _CONFORMANCE / "js"
 _SECURITY = paths.TESTS / "security"
 _CHAOS = paths.TESTS / "chaos"
+_DOCS = paths.TESTS / "docs"
 _POOL_SIZE = "8GiB"
 # A suite that hangs must not take the whole run with it.
 _SUITE_LIMIT = 1800
@@ -130,6 +131,17 @@ def chaos(environ, *, rounds, only=(), extra=()):
     newest = clients.generations()[-1]
     files = _python_files(_CHAOS, only)
     environ = environ | {"ALCOVE_CHAOS_ROUNDS": str(rounds)}
+    return _pytest(newest, files, environ, "", extra) if files else results.Counts()
+
+
+def docs(environ, *, only=(), extra=()):
+    """The documentation's examples, run as they are shown."""
+    newest = clients.generations()[-1]
+    environ = environ | {
+        "ALCOVE_NODE": str(clients.node_bin() / "node"),
+        "ALCOVE_NODE_MODULES": str(clients.node_modules_for(newest)),
+    }
+    files = _python_files(_DOCS, only)
     return _pytest(newest, files, environ, "", extra) if files else results.Counts()
 
 

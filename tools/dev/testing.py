@@ -28,6 +28,7 @@ STAGES = {
     "fuzz": "a little fuzzing of every parser",
     "conformance": "the official clients against a real server",
     "security": "attempts to get out of a sandbox, or at another one",
+    "docs": "the documentation's examples, run as they are shown",
     "chaos": "servers that are killed, stopped and replaced while they work",
     "tsan": "unit tests under the thread sanitizer (only with --full or by name)",
 }
@@ -65,7 +66,7 @@ def plan(options):
         else:
             known = [*STAGES, *sorted(client_stages.names())]
             raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
-    for stage in ("security", "chaos"):
+    for stage in ("security", "docs", "chaos"):
         if any((paths.TESTS / stage / f"test_{stem}.py").exists() for stem in files):
             stages.append(stage)
     if any(client_stages.is_conformance(stem) for stem in files):
@@ -95,7 +96,7 @@ class Run:
     def __init__(self, plan):
         self.plan = plan
         self.stages = []
-        self.needs_clients = bool({"conformance", "security", "chaos"} & set(plan.stages))
+        self.needs_clients = bool({"conformance", "security", "docs", "chaos"} & set(plan.stages))
 
     def stage(self, name, work, note=""):
         """Runs one stage to its end, whatever happens in it. Returns False if it failed."""
@@ -180,6 +181,8 @@ class Run:
             self._conformance(environ)
         if "security" in self.plan.stages:
             self.stage("security", lambda: client_stages.security(environ, only=self.plan.files, extra=self.plan.pytest))
+        if "docs" in self.plan.stages:
+            self.stage("docs", lambda: client_stages.docs(environ, only=self.plan.files, extra=self.plan.pytest))
         if "chaos" in self.plan.stages:
             rounds = self.plan.chaos_rounds
             self.stage("chaos", lambda: client_stages.chaos(environ, rounds=rounds, only=self.plan.files, extra=self.plan.pytest))
