@@ -87,13 +87,14 @@ def launcher_of(server):
     return None
 
 
-def processes_naming(data):
-    """Processes with the directory among their arguments."""
+def processes_naming(folder):
+    """[(process id, name)] of those that have the folder, or a path below it, as an argument."""
     found = []
     for pid in _pids():
         try:
-            if not _is_zombie(pid) and str(data) in (_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0"):
-                found.append(pid)
+            arguments = (_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if any(f"{argument}/".startswith(f"{folder}/") for argument in arguments) and not _is_zombie(pid):
+                found.append((pid, (_PROC / str(pid) / "comm").read_text().strip()))
         except OSError:
             continue
     return found
