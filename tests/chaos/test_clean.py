@@ -22,7 +22,10 @@ def _clean(*args, root=_ROOT):
 
 
 def _nothing_is_left(host):
-    now = host.state()
+    deadline = time.monotonic() + 30
+    # Another program's new mount namespace may hold the pool a little longer.
+    while (now := host.state()).loops and time.monotonic() < deadline:
+        time.sleep(0.1)
     assert not now.processes and not now.cgroups and not now.mounts and not now.loops, now
     assert not processes_naming(host.data)
     assert not list(Path("/sys/fs/cgroup").rglob(cgroup_prefix(host.data)))
@@ -36,7 +39,7 @@ def bare_checkout(tmp_path):
     return tmp_path
 
 
-@pytest.mark.limit(120)
+@pytest.mark.limit(180)
 def test_after_server_and_launcher_were_killed(fresh_host, bare_checkout):
     host = fresh_host
     files = host.state().files

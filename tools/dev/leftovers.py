@@ -41,17 +41,22 @@ def end_sandboxes(data):
     """Kills what runs in the directory's cgroups and removes them. Returns how many sandboxes."""
     bases = [base for base in _cgroup_bases(data) if base.is_dir()]
     names = {path.name for base in bases for path in base.iterdir() if path.is_dir()}
+    for base in bases:
+        remove_cgroups(base)
+    return len(names)
+
+
+def remove_cgroups(base):
+    """Kills every process in a cgroup and those below it, and removes them all."""
     deadline = time.monotonic() + _PATIENCE
-    while members := {pid for base in bases for pid in _members(base)}:
+    while members := set(_members(base)):
         if time.monotonic() > deadline:
-            raise console.DevError(f"processes of sandboxes that do not end: {sorted(members)}")
+            raise console.DevError(f"processes that do not end: {sorted(members)}")
         for pid in members:
             _signal(pid, signal.SIGKILL)
         time.sleep(0.02)
-    for base in bases:
-        for folder, _, _ in os.walk(base, topdown=False):
-            _patiently(os.rmdir, folder)
-    return len(names)
+    for folder, _, _ in os.walk(base, topdown=False):
+        _patiently(os.rmdir, folder)
 
 
 def unmount(data):
@@ -63,20 +68,22 @@ def unmount(data):
 
 
 def free_loops(data):
-    """Detaches loop devices on files below the directory, also deleted ones."""
-    found = []
-    for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
-        try:
-            file = backing.read_text().strip().removesuffix(" (deleted)")
-            if not Path(file).is_relative_to(data):
+    """Detaches loop devices on files below the directory, also deleted ones. Returns those."""
+    found = set()
+    deadline = time.monotonic() + _PATIENCE
+    # A device goes with its last user: perhaps a mount namespace that ends only now.
+    while devices := set(_loops(data)):
+        found |= devices
+        for device in devices:
+            try:
+                with open(device, "rb") as handle:
+                    fcntl.ioctl(handle, _LOOP_CLR_FD)
+            except OSError:
                 continue
-            device = f"/dev/{backing.parts[3]}"
-            with open(device, "rb") as handle:
-                fcntl.ioctl(handle, _LOOP_CLR_FD)
-            found.append(device)
-        except OSError:
-            # Gone by itself: it goes with its last user.
-            continue
+        if time.monotonic() > deadline:
+            console.say(f"{', '.join(sorted(devices))}: in use by another mount namespace; will go with it")
+            break
+        time.sleep(0.05)
     return found
 
 
@@ -108,6 +115,16 @@ def remove_network_namespace(path):
         if error.errno != errno.EINVAL:
             raise
     path.unlink(missing_ok=True)
+
+
+def _loops(data):
+    for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
+        try:
+            file = backing.read_text().strip().removesuffix(" (deleted)")
+        except OSError:
+            continue
+        if Path(file).is_relative_to(data):
+            yield f"/dev/{backing.parts[3]}"
 
 
 def _cgroup_bases(data):

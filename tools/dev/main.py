@@ -33,8 +33,10 @@ First steps on a fresh Debian 12 machine, as root:
 
   ./dev up --detach     returns when sandboxes can be created
   set -a; . /var/lib/alcove/env; set +a
-  pip install e2b
-  python3 -c 'from e2b import Sandbox; print(Sandbox.create().commands.run("uname -a").stdout)'
+  apt-get install -y python3-venv
+  python3 -m venv venv
+  venv/bin/pip install e2b
+  venv/bin/python docs/examples/hello.py
   ./dev down            stops the server; sandboxes go on running (down --all ends them too)
 
 While working on alcove:
@@ -123,7 +125,7 @@ def _up(options):
         _show_settings(server)
         return
     deps.ensure("build", "serve")
-    building.build("release")
+    building.build("release", targets=("programs",))
     if not options.detach:
         console.step(f"serving; settings for clients will be in {server.env_file} (Ctrl-C stops the server)")
         server.run_in_foreground()

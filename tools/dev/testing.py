@@ -17,6 +17,7 @@ import client_stages
 import clients
 import console
 import deps
+import newcomer_stage
 import paths
 import results
 import unit_stages
@@ -31,8 +32,10 @@ STAGES = {
     "docs": "the documentation's examples, run as they are shown",
     "chaos": "servers that are killed, stopped and replaced while they work",
     "tsan": "unit tests under the thread sanitizer (only with --full or by name)",
+    "newcomer": "README's first steps in a fresh Debian root (only with --full or by name)",
 }
 _QUICK = ("units", "conformance")
+_FULL_ONLY = ("tsan", "newcomer")
 _FUZZ_SECONDS = 120
 _FULL_FUZZ_SECONDS = 900
 _CHAOS_ROUNDS = 3
@@ -74,7 +77,7 @@ def plan(options):
     if rooms and not {"units", "asan", "tsan"} & set(stages):
         stages.append("units")
     if not stages:
-        stages = list(_QUICK) if options.quick else [name for name in STAGES if name != "tsan" or options.full]
+        stages = list(_QUICK) if options.quick else [name for name in STAGES if name not in _FULL_ONLY or options.full]
     known = {generation.name for generation in clients.generations()}
     for name in options.client:
         if name not in known:
@@ -169,6 +172,8 @@ class Run:
             self.stage("fuzz", lambda: unit_stages.fuzz(self.plan.fuzz_seconds))
         if "tsan" in wanted:
             self.stage("tsan", lambda: unit_stages.units("tsan", self.plan.rooms))
+        if "newcomer" in wanted:
+            self.stage("newcomer", newcomer_stage.newcomer)
 
     def _with_server(self, server):
         if server:
