@@ -10,7 +10,7 @@ import time
 import urllib.parse
 
 import pytest
-from machine import usage_of
+from machine import launcher_of, usage_of
 
 _SANDBOXES = 200
 _CONNECTIONS = 10_000
@@ -27,7 +27,7 @@ def test_two_hundred_sandboxes_and_then_none(host):
     _each(lambda _: host.create(), range(20))
     host.kill_all()
     before = _at_rest(host)
-    used = usage_of(host.pid)
+    used, launcher = usage_of(host.pid), usage_of(launcher_of(host.pid))
 
     boxes = _each(lambda _: host.create(), range(_SANDBOXES))
     assert len(host.listed()) == _SANDBOXES
@@ -43,6 +43,8 @@ def test_two_hundred_sandboxes_and_then_none(host):
     # Connections of this test's client are the only ones that may be more.
     assert _eventually(lambda: usage_of(pid).descriptors < used.descriptors + 100), (used, during, usage_of(pid))
     assert usage_of(pid).memory < used.memory + (32 << 20), (used, during, usage_of(pid))
+    assert usage_of(launcher_of(pid)).descriptors <= launcher.descriptors
+    assert usage_of(launcher_of(pid)).memory < launcher.memory + (8 << 20)
     assert host.create().commands.run("echo again").stdout == "again\n"
 
 
