@@ -57,8 +57,14 @@ def shown(path):
 
 
 def links():
-    """Every link between pages and into the checkout, as (page, target)."""
+    """Every link between pages and into the checkout, as (page, path, anchor)."""
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
             if "://" not in target:
-                yield page, target
+                yield page, page.parent / target if target else page, anchor
+
+
+def anchors(page):
+    """What the headings of a page are called in links."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import EXAMPLES, blocks, links, shown
+from pages import EXAMPLES, anchors, blocks, links, shown
 
 _FILES = sorted(path.name for path in EXAMPLES.iterdir())
 _BLOCKS = blocks()
@@ -48,5 +48,8 @@ def test_example_says_what_it_prints(name):
 
 
 def test_links_lead_somewhere():
-    broken = [f"{page.name}: {target}" for page, target in links() if not (page.parent / target).exists()]
+    broken = []
+    for page, target, anchor in links():
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(f"{page.name}: {target.name}#{anchor}")
     assert not broken
