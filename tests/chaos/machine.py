@@ -12,6 +12,8 @@ from pathlib import Path
 _PROC = Path("/proc")
 # The name of a sandbox; build jails have other names.
 _SANDBOX = re.compile(r"i[a-z0-9]{20}")
+# The server and the helpers that live beside it, not for a sandbox.
+_SERVER = ("alcove", "alcove-jail", "alcove-relay")
 # Folders with more files than are worth looking at, and files that come and go while a server works.
 _SKIPPED = ("pool", "layers", "log")
 _PASSING = re.compile(r"alcove\.db-.*|server\.pid(\.new)?|env\.new")
@@ -19,7 +21,7 @@ _PASSING = re.compile(r"alcove\.db-.*|server\.pid(\.new)?|env\.new")
 
 @dataclasses.dataclass
 class State:
-    processes: dict  # pid: name; the server and its launcher are not among them
+    processes: dict  # pid: name; the server and its helpers are not among them
     cgroups: set  # names of sandboxes and build jails
     uppers: set  # names in the disk pool
     namespaces: set  # network namespaces that a process is in
@@ -54,7 +56,7 @@ def state_of(data):
             name = (_PROC / str(pid) / "comm").read_text().strip()
             if not inside and not (name.startswith("alcove") and str(data) in command.split("\0")):
                 continue
-            if name in ("alcove", "alcove-jail") or _is_zombie(pid):
+            if name in _SERVER or _is_zombie(pid):
                 continue
             processes[pid] = name
             namespaces.add(os.readlink(_PROC / str(pid) / "ns" / "net"))

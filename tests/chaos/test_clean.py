@@ -3,6 +3,7 @@
 """`./dev clean` puts the machine back, whatever died."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -64,7 +65,7 @@ def test_after_server_and_launcher_were_killed(fresh_host, bare_checkout):
 
     # With everything alive it does the same.
     said = _clean("--data-dir", host.data)
-    assert "2 processes ended, 1 sandboxes ended" in said
+    assert re.search(r"[1-9] processes ended, 1 sandboxes ended", said), said
     _nothing_is_left(host)
     assert "nothing was left" in _clean("--data-dir", host.data)
     host.start()
