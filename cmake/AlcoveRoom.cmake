@@ -59,8 +59,11 @@ function(alcove_fuzz target source)
   endif()
 endfunction()
 
-# A program that users get: it lies in <build>/bin, where `alcove` finds its helpers.
+# A program that users get: it lies in <build>/bin, where `alcove` finds its helpers. The target
+# `programs` is all of them, without the tests.
+add_custom_target(programs)
 function(alcove_program target)
+  add_dependencies(programs ${target})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 endfunction()
 

@@ -3,7 +3,6 @@
 #include "agent/spawn.h"
 
 #include <fcntl.h>
-#include <linux/ioprio.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -22,6 +21,11 @@
 
 namespace alcove::agent {
 namespace {
+
+// From linux/ioprio.h, which newer kernels' headers make no C++: IOPRIO_WHO_PROCESS, and
+// IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 4).
+constexpr int kIoPriorityOfProcess = 1;
+constexpr int kIoPriorityBestEffort4 = (2 << 13) | 4;
 
 constexpr std::string_view kDefaultPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -82,7 +86,7 @@ int child_main(void* argument) {
     write_text(oom, kOomScore);
     ::close(oom);
   }
-  (void)::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 4));
+  (void)::syscall(SYS_ioprio_set, kIoPriorityOfProcess, 0, kIoPriorityBestEffort4);
   (void)::syscall(SYS_setpriority, PRIO_PROCESS, 0, 0);
   ::umask(022);
 

@@ -121,6 +121,26 @@ TEST(WaitDisconnect, MayBeCanceled) {
   EXPECT_THAT(client.read_through("/2"), EndsWith("/2"));
 }
 
+// Calls itself readable when it is not, as a socket may after a partial read.
+class EagerStream final : public net::TcpStream {
+ public:
+  using TcpStream::TcpStream;
+  Task<Result<void>> wait_readable() override { co_return Result<void>(); }
+};
+
+TEST(WaitDisconnect, MayBeCanceledAfterAFalseAlarm) {
+  boost::asio::any_io_executor executor;
+  RawClient client([&](Exchange& exchange) { return CancelingHandler::serve(exchange, executor); });
+  executor = client.loop().get_executor();
+  auto [own, served] = net::testing::make_socket_pair();
+  client.server().serve_connection(std::make_unique<EagerStream>(executor, std::move(served)));
+  client.use(std::make_unique<net::TcpStream>(executor, std::move(own)));
+  client.send("GET /1 HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(client.read_through("/1"), EndsWith("/1"));
+  client.send("GET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(client.read_through("/2"), EndsWith("/2"));
+}
+
 struct GateHandler {
   net::Notifier* gate;
   static Task<void> serve(net::Notifier* gate, Exchange& exchange) {

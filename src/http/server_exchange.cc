@@ -240,7 +240,9 @@ Task<void> ServerExchange::wait_disconnect() {
       co_return;
     }
     if (over()) co_return;
+    // May wait again: the kernel's word that there is something to read can be an old one.
     const auto count = co_await io->stream->read_some(io->buffer.prepare());
+    if (!count && count.error().code() == Code::kCanceled) co_return;
     if (!count || *count == 0) {
       io->peer_gone = true;
     } else {

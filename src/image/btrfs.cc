@@ -77,6 +77,8 @@ Result<void> set_limit(int fd, uint64_t bytes) {
   return {};
 }
 
+void start_sync(int fd) { (void)::ioctl(fd, BTRFS_IOC_START_SYNC, nullptr); }
+
 Result<uint64_t> used_bytes(int fd) {
   ALCOVE_TRY_ASSIGN(const uint64_t id, subvolume_id(fd));
   btrfs_ioctl_search_args search{};

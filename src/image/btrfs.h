@@ -17,6 +17,8 @@ Result<void> create_subvolume(int parent_fd, const std::string& name);
 Result<void> delete_subvolume(int parent_fd, const std::string& name);
 // Limits what the subvolume that holds `fd` may refer to, data and metadata together.
 Result<void> set_limit(int fd, uint64_t bytes);
+// Asks the kernel to finish what was deleted, without waiting: freed space counts from then on.
+void start_sync(int fd);
 // What is counted against the limit. Lags behind writes until the next sync.
 Result<uint64_t> used_bytes(int fd);
 

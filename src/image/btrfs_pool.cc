@@ -28,6 +28,8 @@ constexpr uint64_t kMaxDefaultSize = 100ull << 30;
 // mkfs.btrfs refuses less than about 110 MiB; below this a pool makes no sense.
 constexpr uint64_t kMinSize = 256ull << 20;
 constexpr int kDefaultPercent = 40;
+// Less free space than this part of the pool is scarce.
+constexpr uint64_t kScarceDivisor = 10;
 
 std::string image_path(const std::string& data_dir) { return data_dir + "/pool.img"; }
 std::string mount_path(const std::string& data_dir) { return data_dir + "/pool"; }
@@ -131,7 +133,12 @@ Result<void> ensure_mounted(const UpperPool::Options& options) {
   if (fs.f_type != BTRFS_SUPER_MAGIC) {
     return fail(Code::kFailedPrecondition, cat(target, " has something mounted that is not btrfs"));
   }
-  if (::fchmod(root.get(), 0700) != 0) return fail_errno(errno, cat("chmod ", target));
+  // Only when it is needed: a full pool has no room to write down a mode.
+  struct stat st{};
+  if (::fstat(root.get(), &st) != 0) return fail_errno(errno, cat("stat ", target));
+  if ((st.st_mode & 07777) != 0700 && ::fchmod(root.get(), 0700) != 0) {
+    return fail_errno(errno, cat("chmod ", target));
+  }
   return btrfs::enable_quotas(root.get());
 }
 
@@ -172,7 +179,12 @@ Result<uint64_t> BtrfsPool::used_bytes(const SandboxId& id) const {
   return btrfs::used_bytes(subvolume.get());
 }
 
-Result<PoolSpace> BtrfsPool::space() const { return file_system_space(dir_); }
+Result<PoolSpace> BtrfsPool::space() const {
+  ALCOVE_TRY_ASSIGN(const PoolSpace space, file_system_space(dir_));
+  // By itself the kernel gives deleted space back every 30 seconds.
+  if (space.free_bytes < space.total_bytes / kScarceDivisor) btrfs::start_sync(root_.get());
+  return space;
+}
 
 Result<void> BtrfsPool::set_limit(const SandboxId& id, uint64_t limit_bytes) {
   ALCOVE_TRY_ASSIGN(UniqueFd subvolume, open_subvolume(id));

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 
 #include "base/defer.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "image/btrfs_pool.h"
 #include "image/files.h"
 #include "image/plain_pool.h"
@@ -127,6 +129,31 @@ TEST_F(BtrfsPoolTest, ServesAsUpperOfAnOverlayWithUserXattrs) {
   Defer unmount([&] { ::umount2((dir_ / "merged").c_str(), 0); });
   EXPECT_EQ(::setxattr((dir_ / "merged/file").c_str(), "user.e2b.author", "me", 2, 0), 0);
   EXPECT_EQ(fill(dir_ / "merged/big", 128 * kMiB).second, EDQUOT);
+}
+
+TEST_F(BtrfsPoolTest, AtItsLimitNeedsALittleMoreToBecomeAnOverlay) {
+  auto pool = open();
+  ASSERT_TRUE(pool) << pool.error().message();
+  const SandboxId id = make_sandbox_id();
+  auto upper = (*pool)->create(id, 16 * kMiB);
+  ASSERT_TRUE(make_directories(dir_ / "lower"));
+  ASSERT_TRUE(make_directories(dir_ / "merged"));
+  ASSERT_EQ(fill(upper->upper_dir + "/big", 32 * kMiB).second, EDQUOT);
+  for (int i = 0; fill(cat(upper->upper_dir, "/small", i), 4096).second == 0; ++i) {
+  }
+  const std::string options = "volatile,lowerdir=" + dir_.path() +
+                              "/lower,upperdir=" + upper->upper_dir + ",workdir=" + upper->work_dir;
+  const auto mounts_writable = [&] {
+    const std::string at = dir_ / "merged";
+    EXPECT_EQ(::mount("overlay", at.c_str(), "overlay", 0, options.c_str()), 0) << errno;
+    struct statvfs status{};
+    EXPECT_EQ(::statvfs(at.c_str(), &status), 0);
+    EXPECT_EQ(::umount2(at.c_str(), 0), 0);
+    return (status.f_flag & ST_RDONLY) == 0;
+  };
+  EXPECT_FALSE(mounts_writable());
+  ASSERT_TRUE((*pool)->set_limit(id, 17 * kMiB));
+  EXPECT_TRUE(mounts_writable());
 }
 
 TEST_F(BtrfsPoolTest, IsFoundAgainMountedOrNot) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the alcove authors
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -29,10 +30,12 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of all commands");
 
-  std::string data_dir = "/var/lib/alcove";
+  // Not by envname(): the options of all commands share the variable, and those that are not given
+  // would put the environment's value over the one that is.
+  const char* chosen = std::getenv("ALCOVE_DATA");
+  std::string data_dir = chosen != nullptr && *chosen != '\0' ? chosen : "/var/lib/alcove";
   const auto add_data_dir = [&](CLI::App* command) {
-    command->add_option("--data-dir", data_dir, "Where all state lives")
-        ->envname("ALCOVE_DATA")
+    command->add_option("--data-dir", data_dir, "Where all state lives; or ALCOVE_DATA")
         ->capture_default_str();
   };
 

@@ -6,19 +6,34 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <thread>
 
 #include "image/testing/temp_dir.h"
 #include "main/client_settings.h"
 #include "main/data_dir.h"
 #include "main/listen_address.h"
+#include "main/request_count.h"
 #include "store/testing/memory_store.h"
 
 namespace alcove {
 namespace {
 
+using namespace std::chrono_literals;
+
 std::string content_of(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(RequestCount, WaitsForTheLastRequest) {
+  RequestCount count;
+  EXPECT_TRUE(count.wait_for_none(0ms));
+  auto request = std::make_unique<RequestCount::Mark>(count);
+  EXPECT_FALSE(count.wait_for_none(5ms));
+  std::thread end([&] { request.reset(); });
+  EXPECT_TRUE(count.wait_for_none(10s));
+  end.join();
 }
 
 TEST(DataDir, IsMadeAndLockedAgainstASecondServer) {

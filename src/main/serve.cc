@@ -26,6 +26,7 @@
 #include "main/client_settings.h"
 #include "main/data_dir.h"
 #include "main/listen_address.h"
+#include "main/request_count.h"
 #include "main/template_preparer.h"
 #include "net/blocking_pool.h"
 #include "net/event_loops.h"
@@ -41,6 +42,8 @@ namespace asio = boost::asio;
 
 // Descriptors that are not client connections: databases, pools, sandboxes (3 each).
 constexpr size_t kReservedDescriptors = 8000;
+// How long an orderly end waits for requests to the API.
+constexpr std::chrono::seconds kLastRequests{10};
 
 // The programs that come with `alcove` lie beside it.
 Result<std::string> helper_program(const char* name) {
@@ -134,9 +137,10 @@ struct Foundation {
 // The front of one event loop: every request is routed on its own, to the API or to a sandbox.
 class Front {
  public:
-  Front(asio::io_context& loop, node::Node& node, api::Api& api,
+  Front(asio::io_context& loop, node::Node& node, api::Api& api, RequestCount& api_requests,
         const gateway::GatewayOptions& gateway_options, const http::ServerOptions& server_options)
       : api_(api),
+        api_requests_(api_requests),
         gateway_(loop, node, gateway_options),
         server_(
             loop, [this](http::Exchange& exchange) { return handle(exchange); }, server_options) {}
@@ -147,12 +151,18 @@ class Front {
  private:
   Task<void> handle(http::Exchange& exchange) {
     gateway::Route route = gateway::route(exchange.request(), routing_);
-    if (std::holds_alternative<gateway::ToApi>(route)) return api_.handle(exchange);
+    if (std::holds_alternative<gateway::ToApi>(route)) return handle_api(exchange);
     return gateway_.handle(exchange, std::move(route));
+  }
+
+  Task<void> handle_api(http::Exchange& exchange) {
+    const RequestCount::Mark mark(api_requests_);
+    co_await api_.handle(exchange);
   }
 
   gateway::RoutingOptions routing_;
   api::Api& api_;
+  RequestCount& api_requests_;
   gateway::Gateway gateway_;
   http::Server server_;
 };
@@ -230,10 +240,11 @@ Result<void> serve(const ServeOptions& options) {
       (descriptors > 2 * kReservedDescriptors ? descriptors - kReservedDescriptors
                                               : descriptors / 2) /
       base.loops.size();
+  RequestCount api_requests;
   std::vector<std::unique_ptr<Front>> fronts;
   for (size_t i = 0; i < base.loops.size(); ++i) {
-    fronts.push_back(std::make_unique<Front>(base.loops.loop(i), *base.node, api, gateway_options,
-                                             server_options));
+    fronts.push_back(std::make_unique<Front>(base.loops.loop(i), *base.node, api, api_requests,
+                                             gateway_options, server_options));
     for (const ListenAddress& address : addresses) {
       auto listener = net::make_listener(address.address, address.port, net::ReusePort::kYes);
       if (!listener) {
@@ -260,6 +271,8 @@ Result<void> serve(const ServeOptions& options) {
   }
   stopping = true;
   preparing.join();
+  // A create that is cut short would leave a sandbox that nobody knows of until the next start.
+  if (!api_requests.wait_for_none(kLastRequests)) log_warn("some requests to the API are cut off");
   base.loops.stop();
   fs::remove(base.data_dir.pid_file());
   return {};
@@ -268,6 +281,8 @@ Result<void> serve(const ServeOptions& options) {
 Result<void> end_all(const std::string& path) {
   block_end_signals();
   ALCOVE_TRY_ASSIGN(DataDir data_dir, DataDir::open(path));
+  // No server ever ran here: nothing to end, and no reason to make a pool.
+  if (!fs::exists(data_dir.database())) return image::unmount_pool(path);
   {
     Foundation base(std::move(data_dir));
     ALCOVE_TRY(base.open(/*layers_dir=*/"", /*pool_size=*/0));

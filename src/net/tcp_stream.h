@@ -14,7 +14,7 @@
 namespace alcove::net {
 
 // A connected stream socket (TCP or Unix).
-class TcpStream final : public Stream {
+class TcpStream : public Stream {
  public:
   // `fd` is connected, or connecting: then finish_connect() comes first.
   TcpStream(const boost::asio::any_io_executor& executor, UniqueFd fd);

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <thread>
 
 #include "base/strings.h"
 #include "sys/file_io.h"
@@ -52,12 +53,20 @@ std::set<uint32_t> blocks_of_map(std::string_view uid_map) {
 Result<UniqueFd> HostIdBlocks::lock(uint32_t block) {
   std::error_code ignored;
   std::filesystem::create_directories(lock_dir_, ignored);
-  ALCOVE_TRY_ASSIGN(UniqueFd fd,
-                    sys::open_file(cat(lock_dir_, "/", block), O_RDWR | O_CREAT, 0600));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    return fail_errno(errno, cat("lock id block ", block));
+  const std::string path = cat(lock_dir_, "/", block);
+  for (;;) {
+    ALCOVE_TRY_ASSIGN(UniqueFd fd, sys::open_file(path, O_RDWR | O_CREAT, 0600));
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      return fail_errno(errno, cat("lock id block ", block));
+    }
+    // `./dev clean` removes unused files; a lock on a removed one keeps nobody out.
+    struct stat locked{};
+    struct stat named{};
+    if (::fstat(fd.get(), &locked) == 0 && ::stat(path.c_str(), &named) == 0 &&
+        locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
+      return fd;
+    }
   }
-  return fd;
 }
 
 Result<uint32_t> HostIdBlocks::acquire() {
@@ -77,8 +86,17 @@ Result<uint32_t> HostIdBlocks::acquire() {
 Result<void> HostIdBlocks::claim(uint32_t block) {
   const std::lock_guard guard(mutex_);
   if (held_.contains(block)) return {};
-  ALCOVE_TRY_ASSIGN(UniqueFd fd, lock(block));
-  held_.emplace(block, std::move(fd));
+  // The kernel closes the descriptors of a killed server one by one: the data directory's lock may
+  // be free while this one is not yet.
+  const auto deadline = std::chrono::steady_clock::now() + patience_;
+  auto fd = lock(block);
+  while (!fd && fd.error().error_number() == EWOULDBLOCK &&
+         std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    fd = lock(block);
+  }
+  if (!fd) return fail(std::move(fd).error());
+  held_.emplace(block, std::move(*fd));
   return {};
 }
 

@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <set>
@@ -29,8 +30,10 @@ class IdBlocks {
 // server holds, and the id maps of living processes for sandboxes whose server is gone.
 class HostIdBlocks final : public IdBlocks {
  public:
-  explicit HostIdBlocks(std::string lock_dir = "/run/alcove/id-blocks")
-      : lock_dir_(std::move(lock_dir)) {}
+  // `patience`: how long claim() waits for a server that is just dying to let the block go.
+  explicit HostIdBlocks(std::string lock_dir = "/run/alcove/id-blocks",
+                        std::chrono::milliseconds patience = std::chrono::seconds(5))
+      : lock_dir_(std::move(lock_dir)), patience_(patience) {}
 
   Result<uint32_t> acquire() override;
   Result<void> claim(uint32_t block) override;
@@ -40,6 +43,7 @@ class HostIdBlocks final : public IdBlocks {
   Result<UniqueFd> lock(uint32_t block);
 
   std::string lock_dir_;
+  std::chrono::milliseconds patience_;
   std::mutex mutex_;
   std::map<uint32_t, UniqueFd> held_;
 };

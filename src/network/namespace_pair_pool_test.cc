@@ -9,12 +9,15 @@
 #include <atomic>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "base/ids.h"
 #include "network/id_blocks.h"
 
 namespace alcove::network {
 namespace {
+
+using namespace std::chrono_literals;
 
 using testing::ElementsAre;
 
@@ -156,7 +159,7 @@ TEST(IdBlocks, ReadsWhichBlocksAMapTouches) {
 TEST(IdBlocks, TwoServersOfAMachineGetDifferentBlocks) {
   const std::string dir = testing::TempDir() + "alcove-id-blocks-" + random_alphanumeric(6);
   HostIdBlocks one(dir);
-  HostIdBlocks two(dir);
+  HostIdBlocks two(dir, /*patience=*/10ms);
   const auto first = one.acquire();
   const auto second = two.acquire();
   ASSERT_TRUE(first && second);
@@ -164,6 +167,21 @@ TEST(IdBlocks, TwoServersOfAMachineGetDifferentBlocks) {
   EXPECT_FALSE(two.claim(*first));
   one.release(*first);
   EXPECT_TRUE(two.claim(*first));
+  std::filesystem::remove_all(dir);
+}
+
+TEST(IdBlocks, ClaimWaitsForAServerThatIsDying) {
+  const std::string dir = testing::TempDir() + "alcove-id-blocks-" + random_alphanumeric(6);
+  HostIdBlocks dying(dir);
+  HostIdBlocks next(dir);
+  const auto block = dying.acquire();
+  ASSERT_TRUE(block);
+  std::thread death([&] {
+    std::this_thread::sleep_for(50ms);
+    dying.release(*block);
+  });
+  EXPECT_TRUE(next.claim(*block));
+  death.join();
   std::filesystem::remove_all(dir);
 }
 

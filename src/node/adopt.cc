@@ -16,7 +16,9 @@ Result<void> LocalNode::adopt_existing() {
   for (const store::Sandbox& record : records) {
     auto machine = deps_.driver.adopt(record.id, record.machine_record);
     if (!machine || record.end_at <= now) {
-      if (machine) {
+      if (!machine) {
+        log_info(cat("not taken over: ", machine.error().message()));
+      } else {
         (*machine)->kill();
         (void)(*machine)->destroy();
         log_info(cat("sandbox ", record.id.str(), " expired while the server was down"));
@@ -29,7 +31,10 @@ Result<void> LocalNode::adopt_existing() {
     admit(std::make_shared<RunningSandbox>(record, deps_.driver.isolation_class(),
                                            std::move(*machine)));
   }
-  ALCOVE_TRY(deps_.driver.sweep(alive));
+  // A process that does not end (a stuck disk) is no reason not to serve the others.
+  if (auto swept = deps_.driver.sweep(alive); !swept) {
+    log_warn(cat("clear away an earlier server's sandboxes: ", swept.error().message()));
+  }
 
   ALCOVE_TRY_ASSIGN(const std::vector<SandboxId> uppers, deps_.uppers.list());
   const std::set<SandboxId> keep(alive.begin(), alive.end());

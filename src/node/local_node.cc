@@ -72,6 +72,8 @@ Task<Result<LocalNode::SandboxPtr>> LocalNode::boot(const SandboxId& id,
 
   auto made = co_await deps_.kernel_pool.run(
       [this, spec = std::move(spec)]() mutable -> Result<std::unique_ptr<sandbox::Machine>> {
+        // The pool works off its queue when the server ends, but nobody waits for this any more.
+        if (stopped_) return fail(Code::kUnavailable, "the server is stopping");
         ALCOVE_TRY_ASSIGN(const image::Upper upper,
                           deps_.uppers.create(spec.id, spec.limits.disk_bytes));
         spec.upper_dir = upper.upper_dir;

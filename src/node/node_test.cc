@@ -269,6 +269,22 @@ TEST_F(LocalNodeTest, AdoptsTheLivingAndClearsTheRest) {
   EXPECT_FALSE(std::filesystem::exists(dir_.path() + "/agents/older-agent"));
 }
 
+TEST_F(LocalNodeTest, AdoptsTheLivingAlthoughTheDeadDoNotGo) {
+  ASSERT_TRUE(store_.put_sandbox(stored("ialive", clock_.now() + 1h)));
+  driver_.adoptable = {"ialive"};
+  driver_.fail_sweep = true;
+  std::filesystem::create_directories(dir_.path() + "/agents");
+  ASSERT_TRUE(node_->adopt_existing());
+  EXPECT_NE(node_->find(SandboxId("ialive")), nullptr);
+}
+
+TEST_F(LocalNodeTest, BootsNothingOnceItIsStopped) {
+  loops_.start();
+  node_->stop();
+  EXPECT_FALSE(wait(node_->create(request())));
+  EXPECT_TRUE(uppers_.list()->empty());
+}
+
 TEST(BuildImage, SurvivesJson) {
   BuildImage image;
   image.layers = {"/a", "/b"};

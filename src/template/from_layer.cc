@@ -31,8 +31,12 @@ Result<void> make_debian(const From& from, const image::LayerStage& stage, const
                          const std::atomic<bool>* canceled) {
   image::Program program;
   // mmdebstrap mounts /proc and others in the new root. In namespaces of its own, all that ends
-  // with it, however it ends. No fsync for each file: the commit of the layer syncs all.
-  program.argv = {"unshare",
+  // with it, however it ends; and it ends with the server, however that ends. No fsync for each
+  // file: the commit of the layer syncs all.
+  program.argv = {"setpriv",
+                  "--pdeathsig",
+                  "KILL",
+                  "unshare",
                   "--mount",
                   "--pid",
                   "--fork",

@@ -12,6 +12,7 @@ from pathlib import Path
 import cache
 import clients
 import console
+import owners
 import paths
 import results
 import serving
@@ -19,6 +20,8 @@ import serving
 _CONFORMANCE = paths.TESTS / "conformance"
 _NODE_TESTS = _CONFORMANCE / "js"
 _SECURITY = paths.TESTS / "security"
+_CHAOS = paths.TESTS / "chaos"
+_DOCS = paths.TESTS / "docs"
 _POOL_SIZE = "8GiB"
 # A suite that hangs must not take the whole run with it.
 _SUITE_LIMIT = 1800
@@ -29,6 +32,7 @@ class TestServer:
 
     def __init__(self):
         data = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
+        owners.mark(data)
         # The busybox recipe gets its root here, from this machine's busybox.
         own = data / "test-templates"
         shutil.copytree(paths.TESTS / "templates", own)
@@ -93,6 +97,10 @@ def names():
     return python | node
 
 
+def is_conformance(stem):
+    return bool(_python_files(_CONFORMANCE, (stem,)) or _node_files((stem,), smoke=False))
+
+
 def suites(generation, environ, *, smoke=False, only=(), extra=()):
     """The Python and the Node suite of one generation, as (stage name, function that runs it)."""
     marks = []
@@ -115,6 +123,25 @@ def suites(generation, environ, *, smoke=False, only=(), extra=()):
 def security(environ, *, only=(), extra=()):
     newest = clients.generations()[-1]
     files = _python_files(_SECURITY, only)
+    return _pytest(newest, files, environ, "", extra) if files else results.Counts()
+
+
+def chaos(environ, *, rounds, only=(), extra=()):
+    """Tests that bring servers of their own, to kill and start them again."""
+    newest = clients.generations()[-1]
+    files = _python_files(_CHAOS, only)
+    environ = environ | {"ALCOVE_CHAOS_ROUNDS": str(rounds)}
+    return _pytest(newest, files, environ, "", extra) if files else results.Counts()
+
+
+def docs(environ, *, only=(), extra=()):
+    """The documentation's examples, run as they are shown."""
+    newest = clients.generations()[-1]
+    environ = environ | {
+        "ALCOVE_NODE": str(clients.node_bin() / "node"),
+        "ALCOVE_NODE_MODULES": str(clients.node_modules_for(newest)),
+    }
+    files = _python_files(_DOCS, only)
     return _pytest(newest, files, environ, "", extra) if files else results.Counts()
 
 

@@ -15,6 +15,7 @@ if sys.version_info < (3, 11):
 
 import benching  # noqa: E402
 import building  # noqa: E402
+import cleaning  # noqa: E402
 import console  # noqa: E402
 import deps  # noqa: E402
 import linting  # noqa: E402
@@ -32,8 +33,10 @@ First steps on a fresh Debian 12 machine, as root:
 
   ./dev up --detach     returns when sandboxes can be created
   set -a; . /var/lib/alcove/env; set +a
-  pip install e2b
-  python3 -c 'from e2b import Sandbox; print(Sandbox.create().commands.run("uname -a").stdout)'
+  apt-get install -y python3-venv
+  python3 -m venv venv
+  venv/bin/pip install e2b
+  venv/bin/python docs/examples/hello.py
   ./dev down            stops the server; sandboxes go on running (down --all ends them too)
 
 While working on alcove:
@@ -79,7 +82,7 @@ def _parser():
     test.add_argument("names", nargs="*", metavar="NAME", help="stages (%s), rooms of src/, client test files" % ", ".join(testing.STAGES))
     size = test.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="unit tests, and one smoke run per client")
-    size.add_argument("--full", action="store_true", help="also the thread sanitizer, and longer fuzzing")
+    size.add_argument("--full", action="store_true", help="also the thread sanitizer, longer fuzzing, and more rounds of chaos")
     test.add_argument("--client", action="append", default=[], metavar="GENERATION", help="only these generations of tests/clients.toml")
     test.add_argument("--server-env", type=Path, metavar="FILE", help="use the running server whose settings FILE holds; builds nothing")
     test.add_argument("-k", default="", metavar="EXPRESSION", help="pytest's -k for the Python client tests")
@@ -88,7 +91,7 @@ def _parser():
     bench.add_argument("names", nargs="*", metavar="NAME")
     bench.add_argument("--server-env", type=Path, metavar="FILE", help="as for test")
 
-    clean = task("clean", "remove what a crash left behind: processes, mounts, cgroups")
+    clean = task("clean", "put the machine back after a crash: processes, sandboxes, mounts, cgroups, loop devices, what aborted tests left")
     _add_data_dir(clean)
     clean.add_argument("--data", action="store_true", help="also delete the data directory")
 
@@ -122,7 +125,7 @@ def _up(options):
         _show_settings(server)
         return
     deps.ensure("build", "serve")
-    building.build("release")
+    building.build("release", targets=("programs",))
     if not options.detach:
         console.step(f"serving; settings for clients will be in {server.env_file} (Ctrl-C stops the server)")
         server.run_in_foreground()
@@ -146,16 +149,7 @@ def _down(options):
 
 
 def _clean(options):
-    server = serving.Server(data=options.data_dir.absolute())
-    if not server.data.exists():
-        console.say(f"nothing at {server.data}")
-        return
-    server.stop()
-    if server.program.exists():
-        server.admin("clean")
-    if options.data:
-        serving.remove_data(server.data)
-        console.say(f"{server.data} removed")
+    cleaning.clean(options.data_dir.absolute(), with_data=options.data)
 
 
 def _lint(options):

@@ -191,16 +191,22 @@ def mounts_below(data):
 
 
 def processes_of(data):
-    """Host processes of ours that name this data directory."""
+    """Host processes of ours that name this data directory, or hold its lock."""
+    paths_of_data = {str(data), str(Path(data).resolve())}
+    wanted = paths_of_data | {f"--data-dir={path}" for path in paths_of_data}
+    locks = {f"{path}/lock" for path in paths_of_data}
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
             program = os.path.basename(os.readlink(entry / "exe"))
-            args = (entry / "cmdline").read_bytes().decode(errors="replace")
+            if not program.startswith("alcove"):
+                continue
+            args = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if wanted.isdisjoint(args) and locks.isdisjoint(map(os.readlink, (entry / "fd").iterdir())):
+                continue
         except OSError:
             continue
-        if program.startswith("alcove") and str(data) in args:
-            found.append(int(entry.name))
+        found.append(int(entry.name))
     return found

@@ -17,6 +17,7 @@ import client_stages
 import clients
 import console
 import deps
+import newcomer_stage
 import paths
 import results
 import unit_stages
@@ -28,11 +29,17 @@ STAGES = {
     "fuzz": "a little fuzzing of every parser",
     "conformance": "the official clients against a real server",
     "security": "attempts to get out of a sandbox, or at another one",
+    "docs": "the documentation's examples, run as they are shown",
+    "chaos": "servers that are killed, stopped and replaced while they work",
     "tsan": "unit tests under the thread sanitizer (only with --full or by name)",
+    "newcomer": "README's first steps in a fresh Debian root (only with --full or by name)",
 }
 _QUICK = ("units", "conformance")
+_FULL_ONLY = ("tsan", "newcomer")
 _FUZZ_SECONDS = 120
 _FULL_FUZZ_SECONDS = 900
+_CHAOS_ROUNDS = 3
+_FULL_CHAOS_ROUNDS = 20
 
 
 @dataclasses.dataclass
@@ -43,6 +50,7 @@ class Plan:
     generations: tuple = ()  # clients of these generations only
     quick: bool = False
     fuzz_seconds: int = _FUZZ_SECONDS
+    chaos_rounds: int = _CHAOS_ROUNDS
     server_env: Path = None  # use this running server instead of an own one
     pytest: tuple = ()  # further arguments for pytest
 
@@ -61,14 +69,15 @@ def plan(options):
         else:
             known = [*STAGES, *sorted(client_stages.names())]
             raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
-    if files and "conformance" not in stages:
+    for stage in ("security", "docs", "chaos"):
+        if any((paths.TESTS / stage / f"test_{stem}.py").exists() for stem in files):
+            stages.append(stage)
+    if any(client_stages.is_conformance(stem) for stem in files):
         stages.append("conformance")
-    if any(list((paths.TESTS / "security").glob(f"test_{stem}.py")) for stem in files):
-        stages.append("security")
     if rooms and not {"units", "asan", "tsan"} & set(stages):
         stages.append("units")
     if not stages:
-        stages = list(_QUICK) if options.quick else [name for name in STAGES if name != "tsan" or options.full]
+        stages = list(_QUICK) if options.quick else [name for name in STAGES if name not in _FULL_ONLY or options.full]
     known = {generation.name for generation in clients.generations()}
     for name in options.client:
         if name not in known:
@@ -79,6 +88,7 @@ def plan(options):
         files=tuple(files),
         generations=tuple(options.client),
         quick=options.quick,
+        chaos_rounds=_FULL_CHAOS_ROUNDS if options.full else _CHAOS_ROUNDS,
         fuzz_seconds=_FULL_FUZZ_SECONDS if options.full else _FUZZ_SECONDS,
         server_env=options.server_env,
         pytest=tuple(["-k", options.k] if options.k else []),
@@ -89,7 +99,7 @@ class Run:
     def __init__(self, plan):
         self.plan = plan
         self.stages = []
-        self.needs_clients = bool({"conformance", "security"} & set(plan.stages))
+        self.needs_clients = bool({"conformance", "security", "docs", "chaos"} & set(plan.stages))
 
     def stage(self, name, work, note=""):
         """Runs one stage to its end, whatever happens in it. Returns False if it failed."""
@@ -162,6 +172,8 @@ class Run:
             self.stage("fuzz", lambda: unit_stages.fuzz(self.plan.fuzz_seconds))
         if "tsan" in wanted:
             self.stage("tsan", lambda: unit_stages.units("tsan", self.plan.rooms))
+        if "newcomer" in wanted:
+            self.stage("newcomer", newcomer_stage.newcomer)
 
     def _with_server(self, server):
         if server:
@@ -174,6 +186,11 @@ class Run:
             self._conformance(environ)
         if "security" in self.plan.stages:
             self.stage("security", lambda: client_stages.security(environ, only=self.plan.files, extra=self.plan.pytest))
+        if "docs" in self.plan.stages:
+            self.stage("docs", lambda: client_stages.docs(environ, only=self.plan.files, extra=self.plan.pytest))
+        if "chaos" in self.plan.stages:
+            rounds = self.plan.chaos_rounds
+            self.stage("chaos", lambda: client_stages.chaos(environ, rounds=rounds, only=self.plan.files, extra=self.plan.pytest))
 
     def _conformance(self, environ):
         for generation in clients.generations():

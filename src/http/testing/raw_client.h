@@ -27,6 +27,9 @@ class RawClient {
     server_.serve_connection(std::move(served));
   }
 
+  // Talks through `stream`, whose other end a test has given to the server.
+  void use(std::unique_ptr<net::TcpStream> stream) { client_ = std::move(stream); }
+
   void send(std::string_view bytes) { (void)run(loop_, client_->write(bytes)); }
   // What the server sends until it closes.
   std::string read_to_end() { return run(loop_, read(*client_, std::string_view())); }

@@ -61,6 +61,7 @@ class FakeDriver final : public sandbox::Driver {
 
   std::shared_ptr<State> state = std::make_shared<State>();
   bool fail_boot = false;
+  bool fail_sweep = false;
   // Which records adopt() finds alive.
   std::set<std::string> adoptable;
   std::vector<SandboxId> swept_keep;
@@ -77,6 +78,7 @@ class FakeDriver final : public sandbox::Driver {
   }
   Result<void> sweep(const std::vector<SandboxId>& keep) override {
     swept_keep = keep;
+    if (fail_sweep) return fail(Code::kDeadlineExceeded, "a process does not end");
     return {};
   }
   void warm(const std::string&) override {}

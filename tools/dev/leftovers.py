@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""What the machine still holds of a data directory, and how to make it let go. Needs no build and
+no living server: after a crash there may be neither."""
+
+import ctypes
+import errno
+import fcntl
+import hashlib
+import os
+import signal
+import time
+from pathlib import Path
+
+import console
+import serving
+
+_PATIENCE = 10
+_LOOP_CLR_FD = 0x4C01
+_ID_BLOCKS = Path("/run/alcove/id-blocks")
+
+
+def end_processes(data):
+    """Ends server, launcher and whatever else of ours names the directory. Returns how many."""
+    ended = 0
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        deadline = time.monotonic() + _PATIENCE
+        signaled = set()
+        while (pids := serving.processes_of(data)) and time.monotonic() < deadline:
+            for pid in set(pids) - signaled:
+                _signal(pid, number)
+                ended += number == signal.SIGTERM
+            signaled |= set(pids)
+            time.sleep(0.02)
+        if not pids:
+            return ended
+    raise console.DevError(f"processes that do not end: {pids}")
+
+
+def end_sandboxes(data):
+    """Kills what runs in the directory's cgroups and removes them. Returns how many sandboxes."""
+    bases = [base for base in _cgroup_bases(data) if base.is_dir()]
+    names = {path.name for base in bases for path in base.iterdir() if path.is_dir()}
+    for base in bases:
+        remove_cgroups(base)
+    return len(names)
+
+
+def remove_cgroups(base):
+    """Kills every process in a cgroup and those below it, and removes them all."""
+    deadline = time.monotonic() + _PATIENCE
+    while members := set(_members(base)):
+        if time.monotonic() > deadline:
+            raise console.DevError(f"processes that do not end: {sorted(members)}")
+        for pid in members:
+            _signal(pid, signal.SIGKILL)
+        time.sleep(0.02)
+    for folder, _, _ in os.walk(base, topdown=False):
+        _patiently(os.rmdir, folder)
+
+
+def unmount(data):
+    """Unmounts all below the directory, innermost first. Returns the mount points."""
+    points = serving.mounts_below(data)
+    for point in reversed(points):
+        _patiently(_umount, point)
+    return points
+
+
+def free_loops(data):
+    """Detaches loop devices on files below the directory, also deleted ones. Returns those."""
+    found = set()
+    deadline = time.monotonic() + _PATIENCE
+    # A device goes with its last user: perhaps a mount namespace that ends only now.
+    while devices := set(_loops(data)):
+        found |= devices
+        for device in devices:
+            try:
+                with open(device, "rb") as handle:
+                    fcntl.ioctl(handle, _LOOP_CLR_FD)
+            except OSError:
+                continue
+        if time.monotonic() > deadline:
+            console.say(f"{', '.join(sorted(devices))}: in use by another mount namespace; will go with it")
+            break
+        time.sleep(0.05)
+    return found
+
+
+def free_id_blocks():
+    """Removes the lock files of blocks of host ids that no server holds. Returns how many."""
+    freed = 0
+    for path in _ID_BLOCKS.glob("*"):
+        with open(path, "rb") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            # While it is locked: whoever opened it before looks whether it is still there.
+            path.unlink(missing_ok=True)
+            freed += 1
+    for folder in (_ID_BLOCKS, _ID_BLOCKS.parent):
+        try:
+            folder.rmdir()
+        except OSError:
+            break
+    return freed
+
+
+def remove_network_namespace(path):
+    """A name that `ip netns add` made."""
+    try:
+        _umount(path)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+    path.unlink(missing_ok=True)
+
+
+def _loops(data):
+    for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
+        try:
+            file = backing.read_text().strip().removesuffix(" (deleted)")
+        except OSError:
+            continue
+        if Path(file).is_relative_to(data):
+            yield f"/dev/{backing.parts[3]}"
+
+
+def _cgroup_bases(data):
+    name = f"alcove-{hashlib.sha256(str(data).encode()).hexdigest()[:8]}"
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields = line.split()
+        if fields[fields.index("-") + 1] in ("cgroup", "cgroup2"):
+            yield Path(fields[4]) / name
+
+
+def _members(base):
+    for folder, _, _ in os.walk(base):
+        try:
+            yield from map(int, (Path(folder) / "cgroup.procs").read_text().split())
+        except OSError:
+            continue
+
+
+def _signal(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def _umount(point):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.umount2(os.fsencode(point), 0) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(point))
+
+
+def _patiently(function, path):
+    """The kernel needs a moment after the last process has ended."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return function(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise console.DevError(f"{path}: {error.strerror}") from None
+            time.sleep(0.05)
