@@ -14,6 +14,14 @@ namespace {
 
 namespace json = boost::json;
 
+// Not within a character: what comes out is UTF-8 as it was.
+void cut_command(std::string& command) {
+  if (command.size() <= kMaxJournalCommand) return;
+  size_t end = kMaxJournalCommand;
+  while (end > 0 && (static_cast<unsigned char>(command[end]) & 0xC0) == 0x80) --end;
+  command.resize(end);
+}
+
 Result<JournalLine> decode_line(const json::value& value) {
   if (!value.is_object()) return fail(Code::kInvalidArgument, "a journal's lines are objects");
   const json::object& object = value.get_object();
@@ -26,7 +34,7 @@ Result<JournalLine> decode_line(const json::value& value) {
     return line;
   }
   ALCOVE_TRY_ASSIGN(line.command, connect::read_string(object, "command"));
-  if (line.command.size() > kMaxJournalCommand) line.command.resize(kMaxJournalCommand);
+  cut_command(line.command);
   return line;
 }
 

@@ -74,6 +74,11 @@ TEST(JournalMessage, HostileJournalsAreCutOrRefused) {
   ASSERT_TRUE(cut);
   EXPECT_EQ(cut->size(), kMaxJournalLines);
   EXPECT_EQ(cut->front().command.size(), kMaxJournalCommand);
+  std::string odd = "a";
+  while (odd.size() <= kMaxJournalCommand) odd += "ü";
+  const auto whole = decode_journal(encode_journal({{WallTime{}, 1, std::nullopt, odd}}));
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->front().command, odd.substr(0, kMaxJournalCommand - 1));
   for (const char* bad :
        {"", "[]", R"({"lines":3})", R"({"lines":[3]})", R"({"lines":[{"time":"soon"}]})",
         R"({"lines":[{"pid":-1}]})", R"({"lines":[{"status":99999999999}]})"}) {
