@@ -4,12 +4,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <optional>
 
+#include "base/strings.h"
 #include "http/testing/raw_client.h"
 #include "net/notifier.h"
 #include "net/task_group.h"
+#include "net/testing/socket_pair.h"
 #include "net/timer.h"
 
 namespace alcove::http {
@@ -119,6 +122,49 @@ TEST(WaitDisconnect, MayBeCanceled) {
   EXPECT_THAT(client.read_through("/1"), EndsWith("/1"));
   client.send("GET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(client.read_through("/2"), EndsWith("/2"));
+}
+
+// Reads the body when the gate opens and then watches the client, until it is told to answer.
+struct LateReader {
+  net::Stream* gate;
+  net::Notifier* answer;
+  static Task<void> read_and_watch(net::Stream* gate, Exchange& exchange) {
+    char byte = 0;
+    EXPECT_EQ(co_await gate->read_some({&byte, 1}), 1u);
+    EXPECT_EQ(co_await exchange.body().read({&byte, 1}), 1u);
+    co_await exchange.wait_disconnect();
+  }
+  static Task<void> serve(LateReader self, Exchange& exchange, boost::asio::any_io_executor loop) {
+    net::TaskGroup tasks(loop);
+    tasks.spawn(read_and_watch(self.gate, exchange));
+    co_await self.answer->wait();
+    co_await tasks.stop();
+    Response response{.status = 200, .headers = {}, .body = std::string(exchange.request().path())};
+    (void)co_await exchange.respond(std::move(response));
+  }
+};
+
+TEST(WaitDisconnect, StaleNewsOfBytesIsNoEnd) {
+  LateReader reader{};
+  RawClient* used = nullptr;
+  RawClient client([&](Exchange& exchange) {
+    return LateReader::serve(reader, exchange, used->loop().get_executor());
+  });
+  used = &client;
+  auto [gate, opener] = net::testing::make_stream_pair(client.loop());
+  net::Notifier answer(client.loop().get_executor());
+  reader = {gate.get(), &answer};
+  for (const char* path : {"/1", "/2"}) {
+    client.send(cat("POST ", path, " HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n"));
+    client.loop().poll();
+    // The loop hears of both at once. Who wakes for the first has read what the second announces
+    // before its turn comes.
+    ASSERT_EQ(::write(opener->native_fd(), "g", 1), 1);
+    ASSERT_EQ(::write(client.stream().native_fd(), "b", 1), 1);
+    client.loop().poll();
+    answer.notify_all();
+    EXPECT_THAT(client.read_through(path), EndsWith(path));
+  }
 }
 
 struct GateHandler {

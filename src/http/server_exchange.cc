@@ -241,6 +241,9 @@ Task<void> ServerExchange::wait_disconnect() {
     }
     if (over()) co_return;
     const auto count = co_await io->stream->read_some(io->buffer.prepare());
+    // Readiness may be stale (the bytes it announced were read before), so this waits and can be
+    // canceled as well.
+    if (!count && count.error().code() == Code::kCanceled) co_return;
     if (!count || *count == 0) {
       io->peer_gone = true;
     } else {
