@@ -2,6 +2,8 @@
 // Copyright the alcove authors
 #include "node/meter.h"
 
+#include <pthread.h>
+
 #include <utility>
 
 namespace alcove::node {
@@ -44,6 +46,7 @@ void Meter::stop() {
 }
 
 void Meter::run() {
+  pthread_setname_np(pthread_self(), "meter");
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, kTick, [this] { return stopping_; })) {
     lock.unlock();

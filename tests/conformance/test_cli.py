@@ -145,7 +145,7 @@ def test_logs(cli, box):
     assert "not found" in cli("sandbox", "logs", "nonexistingsandbox", code=1).stderr
 
 
-async def test_logs_and_metrics_can_be_followed(cli):
+def test_logs_can_be_followed(cli):
     with e2b.Sandbox.create(timeout=5) as sandbox:
         sandbox.commands.run("echo first")
         logs = cli("sandbox", "logs", "--follow", sandbox.sandbox_id).stdout
