@@ -9,7 +9,7 @@
 namespace alcove::agent {
 
 bool is_token_exempt(std::string_view method, std::string_view path) {
-  if (method == "GET") return path == "/health" || path == "/files";
+  if (method == "GET") return path == "/health" || path == "/files" || path == "/journal";
   if (method == "POST") return path == "/files" || path == "/init";
   return false;
 }

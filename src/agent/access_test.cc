@@ -70,6 +70,7 @@ TEST(TokenCheck, ExemptsExactlyTheseRequests) {
   EXPECT_TRUE(is_token_exempt("GET", "/files"));
   EXPECT_TRUE(is_token_exempt("POST", "/files"));
   EXPECT_TRUE(is_token_exempt("POST", "/init"));
+  EXPECT_TRUE(is_token_exempt("GET", "/journal"));
   EXPECT_FALSE(is_token_exempt("HEAD", "/files"));
   EXPECT_FALSE(is_token_exempt("GET", "/files/"));
   EXPECT_FALSE(is_token_exempt("POST", "/files/compose"));

@@ -135,6 +135,12 @@ Task<void> Agent::route(http::Exchange& exchange, std::optional<std::string> use
     } else {
       co_await refuse_method(exchange, "GET");
     }
+  } else if (path == "/journal") {
+    if (method == "GET") {
+      co_await journal(exchange);
+    } else {
+      co_await refuse_method(exchange, "GET");
+    }
   } else if (path == "/metrics") {
     if (method == "GET") {
       (void)co_await exchange.respond(json_response(metrics_.read()));
@@ -173,6 +179,16 @@ Task<void> Agent::init(http::Exchange& exchange) {
 Task<void> Agent::envs(http::Exchange& exchange) {
   std::string body;
   append_json_map(body, state_.global_variables());
+  (void)co_await exchange.respond(json_response(std::move(body)));
+}
+
+Task<void> Agent::journal(http::Exchange& exchange) {
+  const auto control = exchange.request().headers.get(kControlHeader);
+  if (const auto allowed = state_.authorize_control(control); !allowed) {
+    co_await respond_rest_error(exchange, 401, allowed.error().message());
+    co_return;
+  }
+  std::string body = encode_journal(processes_.journal().lines());
   (void)co_await exchange.respond(json_response(std::move(body)));
 }
 

@@ -50,6 +50,8 @@ class Agent {
   Task<void> route(http::Exchange& exchange, std::optional<std::string> user);
   Task<void> init(http::Exchange& exchange);
   Task<void> envs(http::Exchange& exchange);
+  // Only for the host.
+  Task<void> journal(http::Exchange& exchange);
 
   std::unique_ptr<ChildReaper> reaper_;
   // Two pools, so that a file system that hangs does not keep commands from starting.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the alcove authors
-// The messages of both services and of /init, and the sandbox's own account files.
+// The messages of both services, of /init and of /journal, and the sandbox's own account files.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "agent/filesystem_messages.h"
 #include "agent/init_message.h"
+#include "agent/journal_message.h"
 #include "agent/process_messages.h"
 #include "agent/users.h"
 #include "base/assert.h"
@@ -36,6 +37,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto init = decode_init(text)) {
     const auto again = decode_init(encode_init(*init));
     ALCOVE_ASSERT(again && again->access_token == init->access_token);
+  }
+  if (const auto lines = decode_journal(text)) {
+    const auto body = encode_journal({lines->begin(), lines->end()});
+    ALCOVE_ASSERT(lines->size() <= kMaxJournalLines && body.size() <= kMaxJournalBody);
+    const auto again = decode_journal(body);
+    ALCOVE_ASSERT(again && again->size() == lines->size());
   }
   const Accounts accounts(text, text);
   ALCOVE_ASSERT(accounts.find("root"));

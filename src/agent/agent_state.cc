@@ -19,10 +19,7 @@ AgentState::AgentState(std::string identity_directory, std::string path_variable
 
 Result<void> AgentState::authorize_init(const InitRequest& request,
                                         std::optional<std::string_view> control_token) const {
-  if (control_token_) {
-    if (control_token && equal_constant_time(*control_token, *control_token_)) return {};
-    return fail(Code::kUnauthenticated, "control token is missing or does not match");
-  }
+  if (control_token_) return authorize_control(control_token);
   if (!access_token_) return {};
   if (!request.access_token) {
     return fail(Code::kUnauthenticated, "access token reset is not authorized");
@@ -31,6 +28,13 @@ Result<void> AgentState::authorize_init(const InitRequest& request,
     return fail(Code::kUnauthenticated, "access token does not match");
   }
   return {};
+}
+
+Result<void> AgentState::authorize_control(std::optional<std::string_view> control_token) const {
+  if (control_token_ && control_token && equal_constant_time(*control_token, *control_token_)) {
+    return {};
+  }
+  return fail(Code::kUnauthenticated, "control token is missing or does not match");
 }
 
 void AgentState::apply(const InitRequest& request) {

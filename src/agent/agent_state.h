@@ -28,6 +28,8 @@ class AgentState {
   // knows it may; else who knows the access token, if there is one.
   Result<void> authorize_init(const InitRequest& request,
                               std::optional<std::string_view> control_token) const;
+  // kUnauthenticated unless the caller knows the control token; without one nobody may.
+  Result<void> authorize_control(std::optional<std::string_view> control_token) const;
   // Applies an authorised request, unless a newer one was applied before.
   void apply(const InitRequest& request);
 

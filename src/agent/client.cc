@@ -12,11 +12,12 @@ namespace {
 constexpr uint64_t kMaxAnswer = 64 * 1024;
 
 Task<Result<http::Response>> call(http::ClientConnection& connection, http::RequestHead head,
-                                  std::string body, std::chrono::milliseconds limit) {
+                                  std::string body, std::chrono::milliseconds limit,
+                                  uint64_t max_answer = kMaxAnswer) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   connection.stream().set_read_deadline(deadline);
   connection.stream().set_write_deadline(deadline);
-  auto response = co_await http::fetch(connection, std::move(head), std::move(body), kMaxAnswer);
+  auto response = co_await http::fetch(connection, std::move(head), std::move(body), max_answer);
   connection.stream().set_read_deadline(std::nullopt);
   connection.stream().set_write_deadline(std::nullopt);
   co_return response;
@@ -55,6 +56,22 @@ Task<Result<void>> check_health(http::ClientConnection& connection,
     co_return fail(Code::kUnavailable, cat("agent health: HTTP ", response->status));
   }
   co_return Result<void>();
+}
+
+Task<Result<std::vector<JournalLine>>> read_journal(http::ClientConnection& connection,
+                                                    std::string control_token,
+                                                    std::chrono::milliseconds limit) {
+  http::RequestHead head;
+  head.method = "GET";
+  head.target = "/journal";
+  head.headers = {{"Host", "localhost"}};
+  head.headers.add(std::string(kControlHeader), std::move(control_token));
+  const auto response = co_await call(connection, std::move(head), {}, limit, kMaxJournalBody);
+  if (!response) co_return fail(response.error().context("agent journal"));
+  if (response->status != 200) {
+    co_return fail(Code::kUnimplemented, cat("agent journal: HTTP ", response->status));
+  }
+  co_return decode_journal(response->body);
 }
 
 }  // namespace alcove::agent

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/init_message.h"
+#include "agent/journal_message.h"
 #include "base/result.h"
 #include "http/client_connection.h"
 #include "net/task.h"
@@ -26,5 +28,11 @@ Task<Result<void>> initialize(http::ClientConnection& connection, InitRequest re
 // Sends GET /health and demands a 2xx.
 Task<Result<void>> check_health(http::ClientConnection& connection,
                                 std::chrono::milliseconds limit = std::chrono::seconds(5));
+
+// Asks for the last starts and ends of processes, oldest first. An agent of an earlier version
+// knows no such path and refuses it (kUnimplemented).
+Task<Result<std::vector<JournalLine>>> read_journal(http::ClientConnection& connection,
+                                                    std::string control_token,
+                                                    std::chrono::milliseconds limit);
 
 }  // namespace alcove::agent

@@ -39,6 +39,7 @@ Task<Result<std::shared_ptr<Process>>> ProcessTable::start(ProcessConfig config,
     co_return fail(std::move(spawned).error());
   }
   const pid_t pid = spawned->pid;
+  journal_.started(config, static_cast<uint32_t>(pid));
   ProcessInfo info{std::move(config), static_cast<uint32_t>(pid), std::move(tag)};
   auto process = std::make_shared<Process>(executor_, std::move(info), *std::move(spawned));
   live_.push_back(process);
@@ -81,6 +82,7 @@ std::vector<ProcessInfo> ProcessTable::list() const {
 }
 
 void ProcessTable::ended(Process& process) {
+  journal_.ended(process.info().pid, process.wait_status());
   retained_.push_back({process.info().pid, process.wait_status(), process.info().tag,
                        std::chrono::steady_clock::now() + kRetention});
   std::erase_if(live_, [&](const auto& other) { return other.get() == &process; });

@@ -14,6 +14,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "agent/process.h"
+#include "agent/process_journal.h"
 #include "agent/process_messages.h"
 #include "agent/reaper.h"
 #include "agent/spawn.h"
@@ -52,6 +53,7 @@ class ProcessTable {
 
   std::vector<ProcessInfo> list() const;
   size_t size() const { return live_.size(); }
+  const ProcessJournal& journal() const { return journal_; }
 
  private:
   struct Retained {
@@ -70,6 +72,7 @@ class ProcessTable {
   net::BlockingPool& pool_;
   std::list<std::shared_ptr<Process>> live_;
   std::deque<Retained> retained_;
+  ProcessJournal journal_;
   boost::asio::steady_timer timer_;
   bool timer_armed_ = false;
 };

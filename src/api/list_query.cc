@@ -6,25 +6,13 @@
 #include <string>
 #include <utility>
 
+#include "api/query.h"
 #include "base/strings.h"
 #include "base/time_format.h"
 #include "http/url.h"
 
 namespace alcove::api {
 namespace {
-
-ApiResult<http::QueryParameters> parse_parameters(std::string_view raw) {
-  auto parameters = http::parse_query(raw);
-  if (!parameters) return refuse_invalid("the query is not properly encoded");
-  return *std::move(parameters);
-}
-
-// A parameter that is there but empty counts as not given.
-std::optional<std::string_view> given(const http::QueryParameters& parameters,
-                                      std::string_view name) {
-  const auto value = http::find_parameter(parameters, name);
-  return value && !value->empty() ? value : std::nullopt;
-}
 
 // `state=running,paused`, or the parameter repeated.
 ApiResult<void> read_states(const http::QueryParameters& parameters, ListQuery& query) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the alcove authors
 
-// Queries of the lists: no input may crash, and what is accepted is within the limits.
+// Queries of lists, metrics and logs: no input may crash, and what is accepted is within the
+// limits.
 
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
 #include "api/list_query.h"
+#include "api/observe_query.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view raw(reinterpret_cast<const char*>(data), size);
@@ -27,5 +29,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)alcove::api::error_response(query.error());
   }
   (void)alcove::api::parse_metadata_query(raw);
+  const auto range = alcove::api::parse_metrics_query(raw);
+  if (range && range->from > range->until) std::abort();
+  const auto ids = alcove::api::parse_bulk_metrics_query(raw);
+  if (ids && (ids->empty() || ids->size() > 100)) std::abort();
+  (void)alcove::api::parse_logs_query_v1(raw);
+  const auto logs = alcove::api::parse_logs_query_v2(raw);
+  if (logs && logs->limit > 1000) std::abort();
   return 0;
 }

@@ -33,18 +33,6 @@ Task<http::Response> refuse_network_update(Services& services, const Call& call)
   return refuse_for_sandbox(services, call, "network");
 }
 
-Task<http::Response> refuse_sandbox_metrics(Services& services, const Call& call) {
-  return refuse_for_sandbox(services, call, "metrics");
-}
-
-Task<http::Response> refuse_sandbox_logs(Services& services, const Call& call) {
-  return refuse_for_sandbox(services, call, "logs");
-}
-
-Task<http::Response> refuse_bulk_metrics(Services&, const Call&) {
-  co_return error_response(not_available("metrics"));
-}
-
 Task<http::Response> refuse_volumes(Services&, const Call&) {
   co_return error_response({403, "Volumes are not enabled."});
 }

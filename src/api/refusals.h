@@ -15,11 +15,6 @@ Task<http::Response> refuse_resume(Services& services, const Call& call);
 Task<http::Response> refuse_fork(Services& services, const Call& call);
 Task<http::Response> refuse_snapshot(Services& services, const Call& call);
 Task<http::Response> refuse_network_update(Services& services, const Call& call);
-Task<http::Response> refuse_sandbox_metrics(Services& services, const Call& call);
-Task<http::Response> refuse_sandbox_logs(Services& services, const Call& call);
-
-// GET /sandboxes/metrics: of many sandboxes at once.
-Task<http::Response> refuse_bulk_metrics(Services& services, const Call& call);
 
 // Features that are off: 403, as the protocol has it for them.
 Task<http::Response> refuse_volumes(Services& services, const Call& call);

@@ -19,8 +19,7 @@ TEST_F(Refusals, UnbuiltSandboxRoutesSaySoByName) {
   constexpr Case kCases[] = {
       {"POST", "/sandboxes/%/pause", "pause"},    {"POST", "/sandboxes/%/resume", "resume"},
       {"POST", "/sandboxes/%/fork", "fork"},      {"POST", "/sandboxes/%/snapshots", "snapshot"},
-      {"PUT", "/sandboxes/%/network", "network"}, {"GET", "/sandboxes/%/metrics", "metrics"},
-      {"GET", "/sandboxes/%/logs", "logs"},       {"GET", "/v2/sandboxes/%/logs", "logs"},
+      {"PUT", "/sandboxes/%/network", "network"},
   };
   for (const Case& refused : kCases) {
     const auto path = [&](const char* id) {
@@ -33,11 +32,6 @@ TEST_F(Refusals, UnbuiltSandboxRoutesSaySoByName) {
     expect_error(send(refused.method, path("BAD")), 400, "Invalid sandbox ID");
     EXPECT_EQ(send_as_other(refused.method, path("i1")).status, 404) << refused.path;
   }
-}
-
-TEST_F(Refusals, BulkMetricsAreNotTakenForASandbox) {
-  expect_error(send("GET", "/sandboxes/metrics?sandbox_ids=i1"), 400,
-               "metrics is not available on this server yet.");
 }
 
 TEST_F(Refusals, VolumesAreOff) {

@@ -5,6 +5,7 @@
 #include "api/router.h"
 #include "api/sandboxes_create.h"
 #include "api/sandboxes_lifecycle.h"
+#include "api/sandboxes_observe.h"
 #include "api/sandboxes_read.h"
 
 namespace alcove::api {
@@ -24,15 +25,16 @@ constexpr Route kRoutes[] = {
     {"POST", "/sandboxes/{id}/connect", Access::kApiKey, connect_sandbox_v1},
     {"POST", "/v2/sandboxes/{id}/connect", Access::kApiKey, connect_sandbox_v2},
 
+    {"GET", "/sandboxes/{id}/metrics", Access::kApiKey, get_sandbox_metrics},
+    {"GET", "/sandboxes/metrics", Access::kApiKey, get_bulk_metrics},
+    {"GET", "/sandboxes/{id}/logs", Access::kApiKey, get_sandbox_logs_v1},
+    {"GET", "/v2/sandboxes/{id}/logs", Access::kApiKey, get_sandbox_logs_v2},
+
     {"POST", "/sandboxes/{id}/pause", Access::kApiKey, refuse_pause},
     {"POST", "/sandboxes/{id}/resume", Access::kApiKey, refuse_resume},
     {"POST", "/sandboxes/{id}/fork", Access::kApiKey, refuse_fork},
     {"POST", "/sandboxes/{id}/snapshots", Access::kApiKey, refuse_snapshot},
     {"PUT", "/sandboxes/{id}/network", Access::kApiKey, refuse_network_update},
-    {"GET", "/sandboxes/{id}/metrics", Access::kApiKey, refuse_sandbox_metrics},
-    {"GET", "/sandboxes/metrics", Access::kApiKey, refuse_bulk_metrics},
-    {"GET", "/sandboxes/{id}/logs", Access::kApiKey, refuse_sandbox_logs},
-    {"GET", "/v2/sandboxes/{id}/logs", Access::kApiKey, refuse_sandbox_logs},
 
     {"GET", "/snapshots", Access::kApiKey, list_snapshots},
     {"GET", "/templates", Access::kApiKey, list_templates},

@@ -287,7 +287,7 @@ TEST_F(GatewayLifeTest, TrafficTokenIsDemandedAndPassedOn) {
 TEST_F(GatewayLifeTest, ControlCallsDoNotReachTheAgent) {
   RawPeer client = connect();
   for (const char* target : {"/init", "//init", "/./init", "/%69nit", "/x/../init", "/init/",
-                             "/freeze?mode=legacy", "/upgrade", "/init#"}) {
+                             "/freeze?mode=legacy", "/upgrade", "/init#", "/journal"}) {
     client.send(request(cat("POST ", target), kAgentPort));
     const std::string page = client.read_until("\"code\":404}");
     EXPECT_THAT(page, StartsWith("HTTP/1.1 404 ")) << target;

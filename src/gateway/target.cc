@@ -11,8 +11,8 @@
 namespace alcove::gateway {
 namespace {
 
-constexpr std::array<std::string_view, 7> kControlNames = {
-    "init", "freeze", "unfreeze", "fsfreeze", "fsthaw", "collapse", "upgrade"};
+constexpr std::array<std::string_view, 8> kControlNames = {
+    "init", "freeze", "unfreeze", "fsfreeze", "fsthaw", "collapse", "upgrade", "journal"};
 
 // How often a path is decoded before it counts as malicious.
 constexpr int kMaxDecodings = 8;

@@ -20,8 +20,8 @@ struct Target {
 
 Target split_target(std::string_view target);
 
-// True if the path names one of the agent's control calls (/init, /freeze, ...), which nobody
-// outside may reach, in any spelling that a router could take for it: doubled slashes, dot
+// True if the path names one of the agent's control calls (/init, /journal, /freeze, ...), which
+// nobody outside may reach, in any spelling that a router could take for it: doubled slashes, dot
 // segments, percent-encoding (repeated too), trailing slash, ';' parameters, backslashes, letter
 // case. Errs on the side of true: the agent answers 404 to all near misses anyway.
 bool is_agent_control_path(std::string_view path);

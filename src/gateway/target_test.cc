@@ -28,7 +28,7 @@ TEST(Target, AbsoluteFormIsTakenApart) {
 
 TEST(AgentControlPath, EverySpellingIsCaught) {
   for (const char* name :
-       {"init", "freeze", "unfreeze", "fsfreeze", "fsthaw", "collapse", "upgrade"}) {
+       {"init", "freeze", "unfreeze", "fsfreeze", "fsthaw", "collapse", "upgrade", "journal"}) {
     const std::string plain = std::string("/") + name;
     EXPECT_TRUE(is_agent_control_path(plain)) << plain;
   }

@@ -19,7 +19,11 @@ Result<void> delete_subvolume(int parent_fd, const std::string& name);
 Result<void> set_limit(int fd, uint64_t bytes);
 // Asks the kernel to finish what was deleted, without waiting: freed space counts from then on.
 void start_sync(int fd);
-// What is counted against the limit. Lags behind writes until the next sync.
-Result<uint64_t> used_bytes(int fd);
+// Where the kernel shows its quotas: "/sys/fs/btrfs/<id>/qgroups".
+Result<std::string> quota_directory(int fd);
+// What the subvolume holds, data that waits to be written included; what was deleted counts until
+// the next commit, half a minute later at most. Without `quota_directory` (no sysfs) it is what was
+// counted at the last commit.
+Result<uint64_t> used_bytes(int fd, const std::string& quota_directory);
 
 }  // namespace alcove::image::btrfs

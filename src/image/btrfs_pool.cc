@@ -148,7 +148,8 @@ Result<std::unique_ptr<BtrfsPool>> BtrfsPool::open(const Options& options) {
   ALCOVE_TRY(ensure_mounted(options));
   const std::string dir = mount_path(options.data_dir);
   ALCOVE_TRY_ASSIGN(UniqueFd root, open_directory(dir));
-  return std::unique_ptr<BtrfsPool>(new BtrfsPool(dir, std::move(root)));
+  ALCOVE_TRY_ASSIGN(std::string quota_dir, btrfs::quota_directory(root.get()));
+  return std::unique_ptr<BtrfsPool>(new BtrfsPool(dir, std::move(root), std::move(quota_dir)));
 }
 
 Result<Upper> BtrfsPool::create(const SandboxId& id, uint64_t limit_bytes) {
@@ -176,7 +177,7 @@ Result<std::vector<SandboxId>> BtrfsPool::list() const { return list_pool(dir_);
 
 Result<uint64_t> BtrfsPool::used_bytes(const SandboxId& id) const {
   ALCOVE_TRY_ASSIGN(UniqueFd subvolume, open_subvolume(id));
-  return btrfs::used_bytes(subvolume.get());
+  return btrfs::used_bytes(subvolume.get(), quota_dir_);
 }
 
 Result<PoolSpace> BtrfsPool::space() const {

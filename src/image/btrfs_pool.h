@@ -29,11 +29,13 @@ class BtrfsPool final : public UpperPool {
   Result<void> set_limit(const SandboxId& id, uint64_t limit_bytes) override;
 
  private:
-  BtrfsPool(std::string dir, UniqueFd root) : dir_(std::move(dir)), root_(std::move(root)) {}
+  BtrfsPool(std::string dir, UniqueFd root, std::string quota_dir)
+      : dir_(std::move(dir)), root_(std::move(root)), quota_dir_(std::move(quota_dir)) {}
   Result<UniqueFd> open_subvolume(const SandboxId& id) const;
 
   std::string dir_;
   UniqueFd root_;
+  std::string quota_dir_;
 };
 
 }  // namespace alcove::image

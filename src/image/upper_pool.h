@@ -49,6 +49,7 @@ class UpperPool {
   virtual Result<void> remove(const SandboxId& id) = 0;
   // Every sandbox that has directories here: the start-up sweep removes the ones without a record.
   virtual Result<std::vector<SandboxId>> list() const = 0;
+  // What the sandbox's own changes take. Quick, except for plain directories, which are walked.
   virtual Result<uint64_t> used_bytes(const SandboxId& id) const = 0;
   virtual Result<PoolSpace> space() const = 0;
 

@@ -15,6 +15,7 @@
 #include "base/defer.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "image/btrfs.h"
 #include "image/btrfs_pool.h"
 #include "image/files.h"
 #include "image/plain_pool.h"
@@ -100,6 +101,40 @@ TEST_F(BtrfsPoolTest, GivesEachSandboxALimitedUpper) {
   EXPECT_FALSE(path_exists(upper->upper_dir));
   EXPECT_TRUE((*pool)->remove(id));
   EXPECT_THAT(*(*pool)->list(), ElementsAre(other));
+}
+
+TEST_F(BtrfsPoolTest, UseIsKnownBeforeItIsWrittenBack) {
+  auto pool = open();
+  ASSERT_TRUE(pool) << pool.error().message();
+  const SandboxId id = make_sandbox_id();
+  auto upper = (*pool)->create(id, 64 * kMiB);
+  ASSERT_TRUE(upper) << upper.error().message();
+  const uint64_t empty = (*pool)->used_bytes(id).value();
+  EXPECT_GT(empty, 0u);
+  EXPECT_LT(empty, kMiB);
+  EXPECT_EQ(fill(upper->upper_dir + "/file", 8 * kMiB).second, 0);
+  EXPECT_GE((*pool)->used_bytes(id).value(), 8 * kMiB);
+  EXPECT_LT((*pool)->used_bytes(id).value(), 9 * kMiB);
+  // What is deleted counts until the next commit.
+  ASSERT_EQ(::unlink((upper->upper_dir + "/file").c_str()), 0);
+  const UniqueFd fd(::open(upper->upper_dir.c_str(), O_RDONLY));
+  ASSERT_EQ(::syncfs(fd.get()), 0);
+  EXPECT_LT((*pool)->used_bytes(id).value(), kMiB);
+}
+
+TEST_F(BtrfsPoolTest, UseIsKnownWithoutSysfs) {
+  auto pool = open();
+  ASSERT_TRUE(pool) << pool.error().message();
+  const SandboxId id = make_sandbox_id();
+  auto upper = (*pool)->create(id, 64 * kMiB);
+  ASSERT_TRUE(upper) << upper.error().message();
+  EXPECT_EQ(fill(upper->upper_dir + "/file", 8 * kMiB).second, 0);
+  const UniqueFd fd(::open(upper->upper_dir.c_str(), O_RDONLY));
+  ASSERT_EQ(::syncfs(fd.get()), 0);
+  const auto used = btrfs::used_bytes(fd.get(), "/nowhere");
+  ASSERT_TRUE(used) << used.error().message();
+  EXPECT_GE(*used, 8 * kMiB);
+  EXPECT_LT(*used, 9 * kMiB);
 }
 
 TEST_F(BtrfsPoolTest, RemovesWhateverTheUserLeft) {

@@ -32,6 +32,7 @@
 #include "net/event_loops.h"
 #include "net/listener.h"
 #include "node/local_node.h"
+#include "node/meter.h"
 #include "store/store.h"
 
 namespace alcove {
@@ -255,11 +256,13 @@ Result<void> serve(const ServeOptions& options) {
     }
   }
 
+  node::Meter meter([&base] { return base.node->running(); }, *base.uppers, base.clock);
   ALCOVE_TRY(
       write_client_settings(*base.store, base.data_dir.env_file(), origin_of(addresses.front())));
   ALCOVE_TRY(keys.load());
   ALCOVE_TRY(write_file_atomically(base.data_dir.pid_file(), cat(getpid(), "\n"), 0644));
   base.loops.start();
+  meter.start();
   log_info(cat("serving on ", origin_of(addresses.front()), ", data in ", base.data_dir.path(),
                ", disk pool: ", base.uppers->kind()));
 
@@ -270,6 +273,7 @@ Result<void> serve(const ServeOptions& options) {
     asio::post(base.loops.loop(i), [front = fronts[i].get()] { front->stop(); });
   }
   stopping = true;
+  meter.stop();
   preparing.join();
   // A create that is cut short would leave a sandbox that nobody knows of until the next start.
   if (!api_requests.wait_for_none(kLastRequests)) log_warn("some requests to the API are cut off");

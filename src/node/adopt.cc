@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "node/local_node.h"
+#include "node/sandbox_log.h"
 
 namespace alcove::node {
 
@@ -23,13 +24,16 @@ Result<void> LocalNode::adopt_existing() {
         (void)(*machine)->destroy();
         log_info(cat("sandbox ", record.id.str(), " expired while the server was down"));
       }
-      ALCOVE_TRY(deps_.store.remove_sandbox(record.id));
+      const Ending ending = machine ? Ending::kTimeout : Ending::kMissed;
+      ALCOVE_TRY(store_end(record, {created_line(record), ended_line(now, ending)}));
       continue;
     }
     alive.push_back(record.id);
     agents.insert(record.agent_hash);
-    admit(std::make_shared<RunningSandbox>(record, deps_.driver.isolation_class(),
-                                           std::move(*machine)));
+    auto sandbox = std::make_shared<RunningSandbox>(record, deps_.driver.isolation_class(),
+                                                    std::move(*machine));
+    sandbox->note(taken_over_line(now));
+    admit(std::move(sandbox));
   }
   // A process that does not end (a stuck disk) is no reason not to serve the others.
   if (auto swept = deps_.driver.sweep(alive); !swept) {
@@ -49,16 +53,15 @@ Result<void> LocalNode::adopt_existing() {
 }
 
 void LocalNode::end_all() {
-  for (const LiveSandboxPtr& live : list()) {
-    const SandboxId id = live->record().id;
-    const SandboxPtr sandbox = find_running(id);
-    if (!sandbox) continue;
+  for (const SandboxPtr& sandbox : running()) {
+    const SandboxId id = sandbox->record().id;
     {
       const std::lock_guard lock(mutex_);
       sandboxes_.erase(id);
     }
     sandbox->end();
-    if (auto stored = deps_.store.remove_sandbox(id); !stored) {
+    sandbox->note(ended_line(deps_.clock.now(), Ending::kAdmin));
+    if (auto stored = store_end(sandbox->record(), whole_log(*sandbox, {})); !stored) {
       log_error(cat("forget sandbox ", id.str(), ": ", stored.error().message()));
     }
     remove_remains(sandbox);

@@ -15,6 +15,7 @@
 #include "base/strings.h"
 #include "net/event_loops.h"
 #include "node/introduce_agent.h"
+#include "node/sandbox_log.h"
 
 namespace alcove::node {
 namespace asio = boost::asio;
@@ -24,6 +25,9 @@ namespace {
 // Below this share of free space creates are refused, so that sandboxes that run are not the ones
 // who find the disk full.
 constexpr double kMinimumFreeShare = 0.05;
+// An agent that runs answers within a millisecond or two. A kill waits no longer for one that does
+// not: its last lines are lost instead.
+constexpr std::chrono::milliseconds kFetchBeforeEnd{250};
 
 // A machine that does not come up is a fault here, whatever the kernel or the agent called it:
 // kUnavailable would tell the client to come again.
@@ -169,7 +173,7 @@ void LocalNode::watch(SandboxPtr sandbox) {
                            if (error || !sandbox->running()) return;
                            net::spawn(deps_.loop,
                                       [](LocalNode* self, SandboxPtr dead) -> Task<void> {
-                                        (void)co_await self->retire(dead, "its first process died");
+                                        (void)co_await self->retire(dead, Ending::kDied);
                                       }(this, sandbox));
                          });
   watches_[id] = std::move(watch);
@@ -192,21 +196,27 @@ Task<void> LocalNode::expire(SandboxPtr sandbox) {
     arm_expiry(sandbox);
     co_return;
   }
-  (void)co_await retire(sandbox, "its time is over");
+  (void)co_await retire(sandbox, Ending::kTimeout);
 }
 
-Task<Result<void>> LocalNode::retire(SandboxPtr sandbox, std::string reason) {
+Task<Result<void>> LocalNode::retire(SandboxPtr sandbox, Ending ending) {
   const SandboxId id = sandbox->record().id;
   {
     const std::lock_guard lock(mutex_);
     if (sandboxes_.erase(id) == 0) co_return Result<void>{};
     ending_.insert(id);
   }
+  Log processes;
+  if (ending != Ending::kDied) processes = co_await fetch_process_lines(sandbox, kFetchBeforeEnd);
   sandbox->end();
-  log_debug(cat("sandbox ", id.str(), " ends: ", reason));
+  const LogEntry last = ended_line(deps_.clock.now(), ending);
+  log_debug(cat(id.str(), ": ", last.message));
+  sandbox->note(last);
   asio::post(deps_.loop, [this, id] { watches_.erase(id); });
-  auto stored =
-      co_await deps_.store_pool.run([this, id] { return deps_.store.remove_sandbox(id); });
+  auto job = [this, sandbox, lines = std::move(processes)]() mutable {
+    return store_end(sandbox->record(), whole_log(*sandbox, std::move(lines)));
+  };
+  auto stored = co_await deps_.store_pool.run(std::move(job));
   {
     const std::lock_guard lock(mutex_);
     ending_.erase(id);
@@ -249,12 +259,23 @@ std::vector<LiveSandboxPtr> LocalNode::list() const {
   return all;
 }
 
+std::vector<LocalNode::SandboxPtr> LocalNode::running() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<SandboxPtr> all;
+  all.reserve(sandboxes_.size());
+  for (const auto& [id, sandbox] : sandboxes_) all.push_back(sandbox);
+  return all;
+}
+
 Task<Result<bool>> LocalNode::kill(SandboxId id) {
   if (SandboxPtr sandbox = find_running(id)) {
-    ALCOVE_CO_TRY(co_await retire(std::move(sandbox), "killed by request"));
+    ALCOVE_CO_TRY(co_await retire(std::move(sandbox), Ending::kRequest));
     co_return true;
   }
-  // Somebody else is killing it: done when that is durable.
+  co_return co_await wait_while_ending(std::move(id));
+}
+
+Task<bool> LocalNode::wait_while_ending(SandboxId id) const {
   bool waited = false;
   asio::steady_timer pause(co_await asio::this_coro::executor);
   for (;;) {
@@ -274,6 +295,7 @@ Task<Result<void>> LocalNode::set_end(SandboxId id, WallTime end_at) {
   ALCOVE_CO_TRY(co_await deps_.store_pool.run(
       [this, id, end_at] { return deps_.store.set_sandbox_end(id, end_at); }));
   sandbox->set_end_at(end_at);
+  sandbox->note(timeout_line(deps_.clock.now(), end_at));
   asio::post(deps_.loop, [this, sandbox] { arm_expiry(sandbox); });
   co_return Result<void>{};
 }

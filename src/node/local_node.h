@@ -17,6 +17,7 @@
 #include "net/blocking_pool.h"
 #include "node/agent_store.h"
 #include "node/build_image.h"
+#include "node/log_lines.h"
 #include "node/node.h"
 #include "node/running_sandbox.h"
 #include "node/tokens.h"
@@ -59,6 +60,10 @@ class LocalNode final : public Node {
   Task<Result<bool>> kill(SandboxId id) override;
   Task<Result<void>> set_end(SandboxId id, WallTime end_at) override;
   Task<Result<WallTime>> extend_end(SandboxId id, WallTime end_at) override;
+  Task<Result<std::optional<Log>>> read_log(SandboxId id, TeamId team) override;
+
+  // Those of list(), with their machines.
+  std::vector<std::shared_ptr<RunningSandbox>> running() const;
 
  private:
   using SandboxPtr = std::shared_ptr<RunningSandbox>;
@@ -74,7 +79,13 @@ class LocalNode final : public Node {
   void arm_expiry(const SandboxPtr& sandbox);
   // Takes it out of the registry, ends it and makes that durable; the clean-up follows in the
   // background.
-  Task<Result<void>> retire(SandboxPtr sandbox, std::string reason);
+  Task<Result<void>> retire(SandboxPtr sandbox, Ending ending);
+  // Somebody else may be ending it: returns when that is durable. True if it had to wait.
+  Task<bool> wait_while_ending(SandboxId id) const;
+  // Starts and ends of processes, as the agent tells them; none if it does not in time.
+  Task<Log> fetch_process_lines(SandboxPtr sandbox, std::chrono::milliseconds limit) const;
+  // Makes the end durable, with the log. Blocks.
+  Result<void> store_end(const store::Sandbox& record, const Log& log);
   Task<void> expire(SandboxPtr sandbox);
   void remove_remains(SandboxPtr sandbox);
 
@@ -87,6 +98,8 @@ class LocalNode final : public Node {
   // On the loop only.
   std::unordered_map<SandboxId, std::unique_ptr<Watch>> watches_;
   std::atomic<bool> stopped_{false};
+  // When old logs were last thrown away.
+  std::atomic<WallTime> logs_tidied_at_{WallTime{}};
 };
 
 }  // namespace alcove::node

@@ -14,10 +14,21 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "net/task.h"
+#include "node/log_entry.h"
 #include "sandbox/driver.h"
 #include "store/records.h"
 
 namespace alcove::node {
+
+// What a sandbox used at one moment. What it may use is in its record.
+struct Measurement {
+  WallTime time;
+  // Of all its CPUs together, since the measurement before.
+  double cpu_used_percent = 0;
+  uint64_t memory_used_bytes = 0;  // without the cache
+  uint64_t memory_cache_bytes = 0;
+  uint64_t disk_used_bytes = 0;
+};
 
 // A live sandbox as the gateway and the API see it. Held by shared_ptr: a request under way keeps
 // it in memory, not alive. Every member function may be called from any thread.
@@ -34,6 +45,10 @@ class LiveSandbox {
 
   // A non-blocking socket inside the sandbox, connect under way (sandbox::Machine::connect).
   virtual Result<UniqueFd> connect(uint16_t port, sandbox::Machine::Family family) = 0;
+
+  // Oldest first, bounds included; fewer of them the longer the range. Empty before the first.
+  virtual std::vector<Measurement> measurements(WallTime from, WallTime until) const = 0;
+  virtual std::optional<Measurement> last_measurement() const = 0;
 
   // Calls `on_end` once (on any thread) when the sandbox stops running, at once if it has already.
   // Returns a number for forget_end(), which makes sure it is not called afterwards.
@@ -81,6 +96,10 @@ class Node {
   virtual Task<Result<void>> set_end(SandboxId id, WallTime end_at) = 0;
   // Sets it only if that is later: what connect does. Returns the time in force.
   virtual Task<Result<WallTime>> extend_end(SandboxId id, WallTime end_at) = 0;
+
+  // What happened to a sandbox of the team and in it, also for seven days after its end. Nothing:
+  // unknown, another team's, or too long ago.
+  virtual Task<Result<std::optional<Log>>> read_log(SandboxId id, TeamId team) = 0;
 };
 
 }  // namespace alcove::node

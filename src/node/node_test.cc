@@ -11,6 +11,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include "base/time_format.h"
 #include "http/server.h"
 #include "image/testing/temp_dir.h"
 #include "net/event_loops.h"
@@ -86,6 +87,15 @@ class LocalNodeTest : public ::testing::Test {
 
   Task<void> answer(http::Exchange& exchange) {
     (void)co_await exchange.body().read_all(1 << 20);
+    if (exchange.request().path() == "/journal") {
+      last_control_ = exchange.request().headers.get("X-Alcove-Control").value_or("");
+      if (on_journal_) co_await on_journal_(exchange);
+      if (!exchange.started()) {
+        (void)co_await exchange.respond(
+            {.status = journal_.empty() ? 404 : 200, .headers = {}, .body = journal_});
+      }
+      co_return;
+    }
     (void)co_await exchange.respond({.status = agent_status_, .headers = {}, .body = {}});
   }
 
@@ -131,6 +141,10 @@ class LocalNodeTest : public ::testing::Test {
   std::optional<http::Server> agent_;
   std::optional<LocalNode> node_;
   int agent_status_ = 204;
+  // What the agent says to /journal; empty: it knows no such path.
+  std::string journal_;
+  std::function<Task<void>(http::Exchange&)> on_journal_;
+  std::string last_control_;
 };
 
 TEST_F(LocalNodeTest, CreateIsDurableAndFindable) {
@@ -264,6 +278,11 @@ TEST_F(LocalNodeTest, AdoptsTheLivingAndClearsTheRest) {
   EXPECT_EQ(store_.list_sandboxes()->size(), 1u);
   EXPECT_EQ(uppers_.list()->size(), 1u);
   EXPECT_EQ(driver_.swept_keep, std::vector<SandboxId>{SandboxId("ialive")});
+  const auto last_words = [&](const char* id) {
+    return decode_log(store_.find_ended_sandbox(SandboxId(id)).value()->log)->back().message;
+  };
+  EXPECT_EQ(last_words("iexpired"), "sandbox ended: its timeout was reached");
+  EXPECT_EQ(last_words("idead"), "sandbox ended while the server was down");
   EXPECT_TRUE(driver_.state->destroyed.contains("iexpired"));
   EXPECT_TRUE(std::filesystem::exists(dir_.path() + "/agents/old-agent"));
   EXPECT_FALSE(std::filesystem::exists(dir_.path() + "/agents/older-agent"));
@@ -283,6 +302,90 @@ TEST_F(LocalNodeTest, BootsNothingOnceItIsStopped) {
   node_->stop();
   EXPECT_FALSE(wait(node_->create(request())));
   EXPECT_TRUE(uppers_.list()->empty());
+}
+
+std::vector<std::string> messages(const Log& log) {
+  std::vector<std::string> all;
+  for (const LogEntry& entry : log) all.push_back(entry.message);
+  return all;
+}
+
+constexpr const char* kJournal =
+    R"({"lines":[{"time":1,"pid":7,"command":"sleep 1"},{"time":9000000000000000000,"pid":7,"status":0}]})";
+
+TEST_F(LocalNodeTest, LogHasLifecycleAndProcessesAlsoAfterTheEnd) {
+  loops_.start();
+  const auto made = wait(node_->create(request()));
+  ASSERT_TRUE(made);
+  const SandboxId id = (*made)->record().id;
+  journal_ = kJournal;
+  ASSERT_TRUE(wait(node_->set_end(id, (*made)->end_at() + 10s)));
+  const std::string end = format_rfc3339((*made)->end_at());
+  const auto alive = wait(node_->read_log(id, TeamId("team")));
+  ASSERT_TRUE(alive && *alive);
+  // The agent's times are held to the life of the sandbox.
+  EXPECT_EQ(messages(**alive),
+            (std::vector<std::string>{
+                "sandbox created from template base", "process 7 started: sleep 1",
+                "timeout set: the sandbox ends at " + end, "process 7 ended with exit code 0"}));
+  EXPECT_EQ((**alive)[1].time, (*made)->record().started_at);
+  EXPECT_LE((**alive)[3].time, clock_.now());
+  EXPECT_EQ(last_control_, TokenMaker("seed").control_token(id));
+  EXPECT_FALSE(*wait(node_->read_log(id, TeamId("others"))));
+
+  ASSERT_TRUE(*wait(node_->kill(id)));
+  journal_.clear();
+  const auto dead = wait(node_->read_log(id, TeamId("team")));
+  ASSERT_TRUE(dead && *dead);
+  ASSERT_EQ((*dead)->size(), 5u);
+  EXPECT_EQ((*dead)->back().message, "sandbox killed by request");
+  EXPECT_FALSE(*wait(node_->read_log(id, TeamId("others"))));
+  EXPECT_FALSE(*wait(node_->read_log(SandboxId("iunknown"), TeamId("team"))));
+}
+
+TEST_F(LocalNodeTest, AgentsWithoutAJournalLeaveTheLifecycle) {
+  loops_.start();
+  for (const char* answer : {"", "nonsense", R"({"lines":[{"pid":"x"}]})"}) {
+    journal_ = answer;
+    const auto made = wait(node_->create(request()));
+    ASSERT_TRUE(made);
+    const SandboxId id = (*made)->record().id;
+    EXPECT_EQ(wait(node_->read_log(id, TeamId("team"))).value()->size(), 1u) << answer;
+    ASSERT_TRUE(*wait(node_->kill(id)));
+    EXPECT_EQ(wait(node_->read_log(id, TeamId("team"))).value()->size(), 2u) << answer;
+  }
+}
+
+TEST_F(LocalNodeTest, AnAgentThatHangsOrFloodsDoesNotHoldUpAKill) {
+  loops_.start();
+  for (const bool floods : {false, true}) {
+    on_journal_ = [floods](http::Exchange& exchange) -> Task<void> {
+      (void)co_await exchange.start({.status = 200, .headers = {}}, std::nullopt);
+      const std::string junk(65536, ' ');
+      while (floods && co_await exchange.write(junk)) {
+      }
+      if (!floods) co_await exchange.wait_disconnect();
+    };
+    const auto made = wait(node_->create(request()));
+    ASSERT_TRUE(made);
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_TRUE(*wait(node_->kill((*made)->record().id)));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+    EXPECT_EQ(wait(node_->read_log((*made)->record().id, TeamId("team"))).value()->size(), 2u);
+  }
+}
+
+TEST_F(LocalNodeTest, OldLogsAreForgotten) {
+  ASSERT_TRUE(store_.end_sandbox({.id = SandboxId("iold"),
+                                  .team = TeamId("team"),
+                                  .ended_at = clock_.now() - 8 * 24h,
+                                  .log = "[]"}));
+  loops_.start();
+  EXPECT_FALSE(*wait(node_->read_log(SandboxId("iold"), TeamId("team"))));
+  const auto made = wait(node_->create(request()));
+  ASSERT_TRUE(made);
+  ASSERT_TRUE(*wait(node_->kill((*made)->record().id)));
+  EXPECT_TRUE(eventually([&] { return !store_.find_ended_sandbox(SandboxId("iold")).value(); }));
 }
 
 TEST(BuildImage, SurvivesJson) {

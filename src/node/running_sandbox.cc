@@ -5,13 +5,20 @@
 #include <utility>
 
 namespace alcove::node {
+namespace {
+
+// A client that moves the timeout every few seconds must not fill the memory.
+constexpr size_t kMostNotes = 200;
+
+}  // namespace
 
 RunningSandbox::RunningSandbox(store::Sandbox record, std::string isolation_class,
                                std::unique_ptr<sandbox::Machine> machine)
     : record_(std::move(record)),
       isolation_class_(std::move(isolation_class)),
       machine_(std::move(machine)),
-      end_at_(record_.end_at.time_since_epoch().count()) {}
+      end_at_(record_.end_at.time_since_epoch().count()),
+      history_(record_.started_at, record_.vcpu_count) {}
 
 WallTime RunningSandbox::end_at() const {
   return WallTime(WallTime::duration(end_at_.load(std::memory_order_relaxed)));
@@ -46,6 +53,33 @@ uint64_t RunningSandbox::on_end(std::function<void()> callback) {
 void RunningSandbox::forget_end(uint64_t registration) {
   const std::lock_guard lock(mutex_);
   on_end_.erase(registration);
+}
+
+void RunningSandbox::add_measurement(WallTime time, const sandbox::Usage& usage,
+                                     uint64_t disk_used_bytes) {
+  const std::lock_guard lock(records_mutex_);
+  history_.add(time, usage, disk_used_bytes);
+}
+
+std::vector<Measurement> RunningSandbox::measurements(WallTime from, WallTime until) const {
+  const std::lock_guard lock(records_mutex_);
+  return history_.between(from, until);
+}
+
+std::optional<Measurement> RunningSandbox::last_measurement() const {
+  const std::lock_guard lock(records_mutex_);
+  return history_.last();
+}
+
+void RunningSandbox::note(LogEntry entry) {
+  const std::lock_guard lock(records_mutex_);
+  notes_.push_back(std::move(entry));
+  if (notes_.size() > kMostNotes) notes_.pop_front();
+}
+
+Log RunningSandbox::notes() const {
+  const std::lock_guard lock(records_mutex_);
+  return {notes_.begin(), notes_.end()};
 }
 
 bool RunningSandbox::end() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "node/node.h"
+#include "node/usage_history.h"
 
 namespace alcove::node {
 
@@ -28,7 +30,14 @@ class RunningSandbox final : public LiveSandbox {
   uint64_t on_end(std::function<void()> callback) override;
   void forget_end(uint64_t registration) override;
 
+  std::vector<Measurement> measurements(WallTime from, WallTime until) const override;
+  std::optional<Measurement> last_measurement() const override;
+
   void set_end_at(WallTime end_at);
+  void add_measurement(WallTime time, const sandbox::Usage& usage, uint64_t disk_used_bytes);
+  // A line of the log that this server adds; the last ones are kept.
+  void note(LogEntry entry);
+  Log notes() const;
   // Kills the processes and tells everyone who registered. True for the caller that did it.
   bool end();
   // The record with the current end.
@@ -44,6 +53,10 @@ class RunningSandbox final : public LiveSandbox {
   std::mutex mutex_;
   uint64_t next_registration_ = 1;
   std::map<uint64_t, std::function<void()>> on_end_;
+  // Guards what follows; never held together with the other.
+  mutable std::mutex records_mutex_;
+  UsageHistory history_;
+  std::deque<LogEntry> notes_;
 };
 
 }  // namespace alcove::node

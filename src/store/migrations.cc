@@ -90,9 +90,24 @@ Result<void> keyed_creates(Database& database) {
   )sql");
 }
 
+Result<void> ended_sandboxes(Database& database) {
+  return database.execute(R"sql(
+    CREATE TABLE ended_sandboxes (
+      id TEXT PRIMARY KEY,
+      team_id TEXT NOT NULL,
+      ended_at INTEGER NOT NULL,
+      log_bytes INTEGER NOT NULL,
+      log TEXT NOT NULL
+    ) STRICT;
+
+    CREATE INDEX ended_sandboxes_by_age ON ended_sandboxes (ended_at, id, log_bytes);
+  )sql");
+}
+
 constexpr Migration kMigrations[] = {
     {"first tables", first_tables},
     {"keyed creates", keyed_creates},
+    {"ended sandboxes", ended_sandboxes},
 };
 
 Result<void> check_owner(Database& database, const std::string& path) {

@@ -82,6 +82,15 @@ struct Sandbox {
   std::string agent_hash;
 };
 
+// A sandbox that is over, for as long as its log is kept.
+struct EndedSandbox {
+  SandboxId id;
+  TeamId team;
+  WallTime ended_at;
+  // node/log_entry.h reads it.
+  std::string log;
+};
+
 // A create that its caller gave a key, so that repeating it makes no second sandbox.
 struct KeyedCreate {
   TeamId team;

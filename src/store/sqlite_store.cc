@@ -223,13 +223,6 @@ class SqliteStore final : public Store {
     return {};
   }
 
-  Result<void> remove_sandbox(const SandboxId& id) override {
-    const std::lock_guard lock(mutex_);
-    ALCOVE_TRY_ASSIGN(Statement statement,
-                      database_.prepare("DELETE FROM sandboxes WHERE id = ?1"));
-    return statement.bind(1, id.str()).run();
-  }
-
   Result<std::vector<Sandbox>> list_sandboxes() override {
     const std::lock_guard lock(mutex_);
     ALCOVE_TRY_ASSIGN(
@@ -245,6 +238,39 @@ class SqliteStore final : public Store {
       if (!more) return sandboxes;
       ALCOVE_TRY_ASSIGN(Sandbox record, read_sandbox(row));
       sandboxes.push_back(std::move(record));
+    }
+  }
+
+  Result<void> end_sandbox(const EndedSandbox& record) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(Transaction transaction, Transaction::begin(database_));
+    ALCOVE_TRY(remove_sandbox(record.id));
+    ALCOVE_TRY(put_ended_sandbox(record));
+    return transaction.commit();
+  }
+
+  Result<std::optional<EndedSandbox>> find_ended_sandbox(const SandboxId& id) override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(
+        Statement row,
+        database_.prepare("SELECT team_id, ended_at, log FROM ended_sandboxes WHERE id = ?1"));
+    ALCOVE_TRY_ASSIGN(const bool found, row.bind(1, id.str()).step());
+    if (!found) return std::nullopt;
+    return EndedSandbox{.id = id,
+                        .team = TeamId(row.text(0)),
+                        .ended_at = time_from_column(row.number(1)),
+                        .log = row.text(2)};
+  }
+
+  Result<void> forget_ended_sandboxes(WallTime before, uint64_t max_bytes) override {
+    for (;;) {
+      const std::lock_guard lock(mutex_);
+      ALCOVE_TRY_ASSIGN(const int64_t count, count_outdated(before, max_bytes));
+      if (count == 0) return {};
+      ALCOVE_TRY_ASSIGN(Statement statement,
+                        database_.prepare("DELETE FROM ended_sandboxes WHERE id IN (SELECT id FROM "
+                                          "ended_sandboxes ORDER BY ended_at, id LIMIT ?1)"));
+      ALCOVE_TRY(statement.bind(1, count).run());
     }
   }
 
@@ -300,6 +326,45 @@ class SqliteStore final : public Store {
     return Team{.id = TeamId(row.text(0)),
                 .name = row.text(1),
                 .created_at = time_from_column(row.number(2))};
+  }
+
+  // These two run within a transaction.
+  Result<void> remove_sandbox(const SandboxId& id) {
+    ALCOVE_TRY_ASSIGN(Statement statement,
+                      database_.prepare("DELETE FROM sandboxes WHERE id = ?1"));
+    return statement.bind(1, id.str()).run();
+  }
+
+  Result<void> put_ended_sandbox(const EndedSandbox& record) {
+    ALCOVE_TRY_ASSIGN(
+        Statement statement,
+        database_.prepare("INSERT OR REPLACE INTO ended_sandboxes (id, team_id, ended_at, "
+                          "log_bytes, log) VALUES (?1, ?2, ?3, ?4, ?5)"));
+    return statement.bind(1, record.id.str())
+        .bind(2, record.team.str())
+        .bind(3, to_column(record.ended_at))
+        .bind(4, static_cast<int64_t>(record.log.size()))
+        .bind(5, record.log)
+        .run();
+  }
+
+  // How many of the oldest are to go, up to the number that one call deletes.
+  Result<int64_t> count_outdated(WallTime before, uint64_t max_bytes) {
+    constexpr int64_t kMostAtOnce = 200;
+    ALCOVE_TRY_ASSIGN(int64_t bytes, database_.query_number("SELECT coalesce(sum(log_bytes), 0) "
+                                                            "FROM ended_sandboxes"));
+    ALCOVE_TRY_ASSIGN(Statement row, database_.prepare("SELECT ended_at, log_bytes FROM "
+                                                       "ended_sandboxes ORDER BY ended_at, id"));
+    int64_t count = 0;
+    while (count < kMostAtOnce) {
+      ALCOVE_TRY_ASSIGN(const bool found, row.step());
+      if (!found) break;
+      const bool too_much = static_cast<uint64_t>(bytes) > max_bytes;
+      if (!too_much && time_from_column(row.number(0)) >= before) break;
+      bytes -= row.number(1);
+      ++count;
+    }
+    return count;
   }
 
   // These three run within a transaction.

@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,8 +40,14 @@ class Store {
   virtual Result<void> put_sandbox(const Sandbox& record) = 0;
   // kNotFound if there is no such sandbox.
   virtual Result<void> set_sandbox_end(const SandboxId& id, WallTime end_at) = 0;
-  virtual Result<void> remove_sandbox(const SandboxId& id) = 0;
   virtual Result<std::vector<Sandbox>> list_sandboxes() = 0;
+
+  // Removes the sandbox, if it is there, and keeps this instead, in one step.
+  virtual Result<void> end_sandbox(const EndedSandbox& record) = 0;
+  virtual Result<std::optional<EndedSandbox>> find_ended_sandbox(const SandboxId& id) = 0;
+  // Forgets those that ended before that time, and the oldest of the others while all logs
+  // together are larger than `max_bytes`. Other calls get their turn in between.
+  virtual Result<void> forget_ended_sandboxes(WallTime before, uint64_t max_bytes) = 0;
 
   // Forgets every keyed create that began before `forget_before`, then claims the record's team and
   // key. Nothing returned: they were free, and the record is kept. Otherwise the record that has

@@ -226,13 +226,49 @@ TEST_P(StoreContract, EndOfASandboxCanBeMoved) {
   EXPECT_EQ(unknown.error().code(), Code::kNotFound);
 }
 
-TEST_P(StoreContract, RemovedSandboxIsGone) {
+EndedSandbox make_ended(const std::string& id, WallTime ended_at, std::string log = "log") {
+  return {.id = SandboxId(id), .team = TeamId("t1"), .ended_at = ended_at, .log = std::move(log)};
+}
+
+TEST_P(StoreContract, EndedSandboxIsGoneButForItsLog) {
   ASSERT_TRUE(store_->put_sandbox(make_sandbox("i1")));
   ASSERT_TRUE(store_->put_sandbox(make_sandbox("i2")));
-  ASSERT_TRUE(store_->remove_sandbox(SandboxId("i1")));
-  ASSERT_TRUE(store_->remove_sandbox(SandboxId("i1")));
+  EXPECT_FALSE(store_->find_ended_sandbox(SandboxId("i1")).value());
+  ASSERT_TRUE(store_->end_sandbox(make_ended("i1", at(5), R"({"ü":1})")));
+  // Again, and one that never was: no error, the last word counts.
+  ASSERT_TRUE(store_->end_sandbox(make_ended("i1", at(6), R"({"ü":2})")));
+  ASSERT_TRUE(store_->end_sandbox(make_ended("i3", at(6))));
   ASSERT_EQ(store_->list_sandboxes()->size(), 1u);
   EXPECT_EQ(store_->list_sandboxes()->front().id, SandboxId("i2"));
+  const auto ended = store_->find_ended_sandbox(SandboxId("i1"));
+  ASSERT_TRUE(ended && *ended);
+  EXPECT_EQ((*ended)->id, SandboxId("i1"));
+  EXPECT_EQ((*ended)->team, TeamId("t1"));
+  EXPECT_EQ((*ended)->ended_at, at(6));
+  EXPECT_EQ((*ended)->log, R"({"ü":2})");
+}
+
+TEST_P(StoreContract, EndedSandboxesAreForgottenByAge) {
+  for (int i = 0; i < 450; ++i) {
+    ASSERT_TRUE(store_->end_sandbox(make_ended("i" + std::to_string(i), at(i))));
+  }
+  ASSERT_TRUE(store_->forget_ended_sandboxes(at(449), UINT64_MAX));
+  EXPECT_FALSE(store_->find_ended_sandbox(SandboxId("i0")).value());
+  EXPECT_FALSE(store_->find_ended_sandbox(SandboxId("i448")).value());
+  EXPECT_TRUE(store_->find_ended_sandbox(SandboxId("i449")).value());
+}
+
+TEST_P(StoreContract, EndedSandboxesAreForgottenBySize) {
+  ASSERT_TRUE(store_->end_sandbox(make_ended("new", at(9), std::string(100, 'x'))));
+  ASSERT_TRUE(store_->end_sandbox(make_ended("old", at(1), std::string(100, 'x'))));
+  ASSERT_TRUE(store_->end_sandbox(make_ended("mid", at(5), std::string(100, 'x'))));
+  ASSERT_TRUE(store_->forget_ended_sandboxes(at(0), 300));
+  EXPECT_TRUE(store_->find_ended_sandbox(SandboxId("old")).value());
+  ASSERT_TRUE(store_->forget_ended_sandboxes(at(0), 299));
+  EXPECT_FALSE(store_->find_ended_sandbox(SandboxId("old")).value());
+  EXPECT_TRUE(store_->find_ended_sandbox(SandboxId("mid")).value());
+  ASSERT_TRUE(store_->forget_ended_sandboxes(at(0), 0));
+  EXPECT_FALSE(store_->find_ended_sandbox(SandboxId("new")).value());
 }
 
 TEST_P(StoreContract, SandboxesAreListedOldestFirst) {

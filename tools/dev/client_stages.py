@@ -106,7 +106,7 @@ def suites(generation, environ, *, smoke=False, only=(), extra=()):
     marks = []
     if smoke or generation.suite == "smoke":
         marks.append("smoke")
-    # Tests of the bare wire use no client, so one generation is enough.
+    # Tests that are not about the generation's client run with one generation.
     if generation.name != "newest":
         marks.append("not wire")
     found = []
@@ -156,8 +156,17 @@ def _node_files(only, smoke):
     return [path for path in found if path.name == "smoke.test.mjs"] if smoke else found
 
 
+def _cli_environ(generation):
+    """Where the official command line program of the generation is, if it has one."""
+    if not any(pin.startswith("@e2b/cli@") for pin in generation.npm):
+        return {}
+    program = clients.node_modules_for(generation) / "node_modules" / "@e2b" / "cli" / "dist" / "index.js"
+    return {"ALCOVE_E2B_CLI": str(program), "ALCOVE_NODE": str(clients.node_bin() / "node")}
+
+
 def _pytest(generation, files, environ, marks, extra):
     python = clients.python_for(generation)
+    environ = environ | _cli_environ(generation)
     with _report() as report:
         command = [python, "-B", "-m", "pytest", "-c", paths.TESTS / "pytest.ini", f"--junitxml={report}"]
         select = ["-m", marks] if marks else []

@@ -70,6 +70,9 @@ class FakeSandbox final : public node::LiveSandbox {
                               real_port);
   }
 
+  std::vector<node::Measurement> measurements(WallTime, WallTime) const override { return {}; }
+  std::optional<node::Measurement> last_measurement() const override { return {}; }
+
   uint64_t on_end(std::function<void()> callback) override {
     {
       const std::lock_guard lock(mutex_);
@@ -124,6 +127,9 @@ class FakeNode final : public node::Node {
   }
   Task<Result<WallTime>> extend_end(SandboxId, WallTime) override {
     co_return fail(Code::kUnimplemented, "a fake sandbox does not expire");
+  }
+  Task<Result<std::optional<node::Log>>> read_log(SandboxId, TeamId) override {
+    co_return fail(Code::kUnimplemented, "a fake sandbox keeps no log");
   }
 
  private:

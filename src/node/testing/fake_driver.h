@@ -27,6 +27,8 @@ class FakeDriver final : public sandbox::Driver {
     std::set<std::string> destroyed;
     std::map<std::string, int> exit_fds;
     uint16_t agent_port = 0;
+    // What every machine says.
+    Result<sandbox::Usage> usage = sandbox::Usage{};
   };
 
   class FakeMachine final : public sandbox::Machine {
@@ -42,7 +44,10 @@ class FakeDriver final : public sandbox::Driver {
       return net::start_connect("127.0.0.1", state_->agent_port);
     }
     int exit_fd() const override { return exit_.get(); }
-    Result<sandbox::Usage> usage() override { return sandbox::Usage{}; }
+    Result<sandbox::Usage> usage() override {
+      const std::lock_guard lock(state_->mutex);
+      return state_->usage;
+    }
     void kill() override {
       const std::lock_guard lock(state_->mutex);
       state_->alive.erase(id_.str());

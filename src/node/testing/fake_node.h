@@ -40,6 +40,22 @@ class FakeSandbox final : public LiveSandbox {
     return fail(Code::kUnavailable, cat("port ", port, " is closed"));
   }
 
+  std::vector<Measurement> measurements(WallTime from, WallTime until) const override {
+    const std::lock_guard lock(mutex_);
+    std::vector<Measurement> found = measured_;
+    std::erase_if(found,
+                  [&](const Measurement& each) { return each.time < from || each.time > until; });
+    return found;
+  }
+  std::optional<Measurement> last_measurement() const override {
+    const std::lock_guard lock(mutex_);
+    return measured_.empty() ? std::nullopt : std::optional(measured_.back());
+  }
+  void add_measurement(Measurement measurement) {
+    const std::lock_guard lock(mutex_);
+    measured_.push_back(measurement);
+  }
+
   uint64_t on_end(std::function<void()> callback) override {
     {
       const std::lock_guard lock(mutex_);
@@ -75,6 +91,7 @@ class FakeSandbox final : public LiveSandbox {
   mutable std::mutex mutex_;
   WallTime end_at_;
   bool running_ = true;
+  std::vector<Measurement> measured_;
   uint64_t registrations_ = 0;
   std::map<uint64_t, std::function<void()>> callbacks_;
 };
@@ -89,8 +106,15 @@ class FakeNode final : public Node {
   std::optional<Error> create_error;
   std::optional<Error> kill_error;
   std::optional<Error> set_end_error;
+  std::optional<Error> read_log_error;
   // Awaited by kill() after the sandbox has stopped being found, before it returns.
   std::function<Task<void>()> during_kill;
+
+  // What read_log() gives for it to its team, whether it runs or not.
+  void put_log(const SandboxId& id, const TeamId& team, Log log) {
+    const std::lock_guard lock(mutex_);
+    logs_[id] = {team, std::move(log)};
+  }
 
   // What the last create was asked for.
   std::optional<CreateRequest> last_request() const {
@@ -179,6 +203,14 @@ class FakeNode final : public Node {
     co_return sandbox->end_at();
   }
 
+  Task<Result<std::optional<Log>>> read_log(SandboxId id, TeamId team) override {
+    if (read_log_error) co_return fail(*read_log_error);
+    const std::lock_guard lock(mutex_);
+    const auto found = logs_.find(id);
+    if (found == logs_.end() || found->second.first != team) co_return std::optional<Log>();
+    co_return found->second.second;
+  }
+
  private:
   std::shared_ptr<FakeSandbox> find_fake(const SandboxId& id) const {
     const std::lock_guard lock(mutex_);
@@ -190,6 +222,7 @@ class FakeNode final : public Node {
   mutable std::mutex mutex_;
   std::map<SandboxId, std::shared_ptr<FakeSandbox>> sandboxes_;
   std::map<SandboxId, bool> ending_;
+  std::map<SandboxId, std::pair<TeamId, Log>> logs_;
   std::optional<CreateRequest> last_request_;
 };
 

@@ -114,16 +114,39 @@ class MemoryStore final : public Store {
     return {};
   }
 
-  Result<void> remove_sandbox(const SandboxId& id) override {
-    ALCOVE_TRY(begin("remove_sandbox"));
-    const std::lock_guard lock(mutex_);
-    sandboxes_.erase(id);
-    return {};
-  }
-
   Result<std::vector<Sandbox>> list_sandboxes() override {
     ALCOVE_TRY(begin("list_sandboxes"));
     return sorted(sandboxes_, &Sandbox::started_at);
+  }
+
+  Result<void> end_sandbox(const EndedSandbox& record) override {
+    ALCOVE_TRY(begin("end_sandbox"));
+    const std::lock_guard lock(mutex_);
+    sandboxes_.erase(record.id);
+    ended_[record.id] = record;
+    return {};
+  }
+
+  Result<std::optional<EndedSandbox>> find_ended_sandbox(const SandboxId& id) override {
+    ALCOVE_TRY(begin("find_ended_sandbox"));
+    const std::lock_guard lock(mutex_);
+    const auto found = ended_.find(id);
+    if (found == ended_.end()) return std::nullopt;
+    return found->second;
+  }
+
+  Result<void> forget_ended_sandboxes(WallTime before, uint64_t max_bytes) override {
+    ALCOVE_TRY(begin("forget_ended_sandboxes"));
+    uint64_t bytes = 0;
+    const std::vector<EndedSandbox> all = sorted(ended_, &EndedSandbox::ended_at);
+    for (const EndedSandbox& record : all) bytes += record.log.size();
+    const std::lock_guard lock(mutex_);
+    for (const EndedSandbox& record : all) {
+      if (record.ended_at >= before && bytes <= max_bytes) break;
+      bytes -= record.log.size();
+      ended_.erase(record.id);
+    }
+    return {};
   }
 
   Result<std::optional<KeyedCreate>> begin_keyed_create(const KeyedCreate& record,
@@ -191,6 +214,7 @@ class MemoryStore final : public Store {
   std::map<KeyId, ApiKey> keys_;
   std::map<TemplateId, Template> templates_;
   std::map<SandboxId, Sandbox> sandboxes_;
+  std::map<SandboxId, EndedSandbox> ended_;
   std::map<std::pair<TeamId, std::string>, KeyedCreate> keyed_creates_;
   std::map<std::string, std::string> settings_;
 };

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include "node/log_entry.h"
+#include "node/running_sandbox.h"
+
+namespace alcove::node {
+
+// The log of a sandbox: its creation, what the server noted since, and the lines about processes,
+// in the order of time.
+Log whole_log(const RunningSandbox& sandbox, Log process_lines);
+
+}  // namespace alcove::node

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""The official `e2b` command line program, as published, given nothing but the settings that `up`
+prints. Commands that open a terminal (create without -d, connect) are not here."""
+
+import json
+import os
+import random
+import re
+import subprocess
+
+import e2b
+import pytest
+from harness import API_KEY, API_URL, SANDBOX_ID, SANDBOX_URL, eventually
+
+pytestmark = [pytest.mark.wire, pytest.mark.limit(90)]
+
+_COLOURS = re.compile(r"\x1b\[\d+m")
+
+
+@pytest.fixture
+def cli(tmp_path):
+    """A function that runs the CLI in an empty home and returns what it did."""
+    program, node = os.environ.get("ALCOVE_E2B_CLI"), os.environ.get("ALCOVE_NODE")
+    if not (program and node):
+        pytest.skip("needs the CLI and its Node (ALCOVE_E2B_CLI, ALCOVE_NODE)")
+    settings = {
+        "HOME": str(tmp_path),
+        "PATH": os.environ["PATH"],
+        "E2B_API_KEY": API_KEY,
+        "E2B_API_URL": API_URL,
+        "E2B_SANDBOX_URL": SANDBOX_URL,
+        "NO_PROXY": "127.0.0.1,localhost,::1",
+    }
+
+    def run(*args, stdin=None, code=0, text=True):
+        # No stdin at all is /dev/null, which the CLI does not take for a pipe.
+        source = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+        done = subprocess.run([node, program, *args], **source, capture_output=True, env=settings, timeout=60)
+        assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
+        if text:
+            done.stdout = _COLOURS.sub("", done.stdout.decode())
+        done.stderr = _COLOURS.sub("", done.stderr.decode())
+        return done
+
+    return run
+
+
+@pytest.fixture
+def box(cli):
+    sandbox_id = cli("sandbox", "create", "-d", "--timeout", "120").stdout.strip()
+    yield sandbox_id
+    e2b.Sandbox.kill(sandbox_id)
+
+
+def test_create_list_info_kill(cli):
+    sandbox_id = cli("sandbox", "create", "base", "--detach", "--timeout", "60").stdout.strip()
+    assert SANDBOX_ID.fullmatch(sandbox_id)
+    listed = json.loads(cli("sandbox", "list", "--format", "json").stdout)
+    (mine,) = [entry for entry in listed if entry["sandboxId"] == sandbox_id]
+    assert (mine["state"], mine["name"], mine["cpuCount"], mine["memoryMB"]) == ("running", "base", 2, 1024)
+    table = cli("sandbox", "list").stdout
+    (row,) = [line for line in table.splitlines() if sandbox_id in line]
+    assert "base" in row and "Running" in row
+    info = cli("sandbox", "info", sandbox_id).stdout
+    assert f"Sandbox ID: {sandbox_id}" in info and "State: running" in info
+    detail = json.loads(cli("sandbox", "info", "--format", "json", sandbox_id).stdout)
+    assert (detail["sandboxId"], detail["state"]) == (sandbox_id, "running")
+
+    assert cli("sandbox", "kill", sandbox_id).stdout.strip() == f"Sandbox {sandbox_id} has been killed"
+    assert sandbox_id not in cli("sandbox", "list").stdout
+    assert cli("sandbox", "kill", sandbox_id).stderr.strip() == f"Sandbox {sandbox_id} wasn't found"
+    assert f"Sandbox {sandbox_id} wasn't found" in cli("sandbox", "info", sandbox_id, code=1).stderr
+
+
+def test_list_filters_and_kill_all(cli, make_sandbox_with):
+    first, second = make_sandbox_with(colour="red"), make_sandbox_with(colour="blue")
+    red = json.loads(cli("sandbox", "list", "--metadata", "colour=red", "--format", "json").stdout)
+    assert [entry["sandboxId"] for entry in red] == [first]
+    assert cli("sandbox", "list", "--metadata", "colour=green").stdout.strip() == "No sandboxes found"
+    assert "Killed 1 running sandboxes" in cli("sandbox", "kill", "--all", "--metadata", "colour=blue").stdout
+    left = [entry["sandboxId"] for entry in json.loads(cli("sandbox", "list", "--format", "json").stdout)]
+    assert first in left and second not in left
+
+
+@pytest.fixture
+def make_sandbox_with():
+    made = []
+
+    def make(**metadata):
+        made.append(e2b.Sandbox.create(timeout=120, metadata=metadata))
+        return made[-1].sandbox_id
+
+    yield make
+    for sandbox in made:
+        sandbox.kill()
+
+
+def test_exec(cli, box):
+    assert cli("sandbox", "exec", box, "echo", "a b", "c'd", "ü").stdout == "a b c'd ü\n"
+    assert cli("sandbox", "exec", box, "echo out; echo err >&2").stderr == "err\n"
+    assert cli("sandbox", "exec", "-c", "/tmp", "-u", "root", "-e", "A=1 2", box, 'pwd; id -un; echo "$A"').stdout == "/tmp\nroot\n1 2\n"
+
+
+@pytest.mark.parametrize("code", [1, 7, 255])
+def test_exec_passes_the_exit_code_on(cli, box, code):
+    assert cli("sandbox", "exec", box, f"echo seen; exit {code}", code=code).stdout == "seen\n"
+
+
+def test_exec_in_the_background(cli, box):
+    pid = int(cli("sandbox", "exec", "--background", box, "sleep 300").stderr.strip())
+    assert cli("sandbox", "exec", box, f"kill -0 {pid} && echo alive").stdout == "alive\n"
+
+
+@pytest.mark.parametrize("size", [0, 1, 65535, 65536, 65537, 1_000_003, 5 << 20])
+def test_exec_pipes_stdin_byte_by_byte(cli, box, size):
+    data = random.Random(size).randbytes(size)
+    with e2b.Sandbox.connect(box) as sandbox:
+        done = cli("sandbox", "exec", box, "cat > /tmp/in && wc -c < /tmp/in", stdin=data)
+        assert int(done.stdout) == size
+        assert bytes(sandbox.files.read("/tmp/in", format="bytes")) == data
+
+
+def test_exec_in_a_sandbox_that_is_gone(cli):
+    assert "not found" in cli("sandbox", "exec", "nonexistingsandbox", "true", code=1).stderr
+
+
+def test_logs(cli, box):
+    cli("sandbox", "exec", box, "echo hello; exit 4", code=4)
+    lines = [json.loads(line) for line in cli("sandbox", "logs", "--format", "json", box).stdout.splitlines() if line.strip()]
+    assert lines[0]["message"] == "sandbox created from template base"
+    assert all(line["level"] == "info" for line in lines)
+    (start,) = [line for line in lines if line["event_type"] == "process_start"]
+    (end,) = [line for line in lines if line["event_type"] == "process_end"]
+    assert start["command"] == "/bin/bash -l -c echo hello; exit 4"
+    assert end["exit_code"] == "4" and end["pid"] == start["pid"]
+    pretty = cli("sandbox", "logs", box).stdout
+    assert "INFO" in pretty and "sandbox created from template base" in pretty
+    only = cli("sandbox", "logs", "--loggers", "process", box).stdout
+    assert "process_start" in only and "sandbox_created" not in only
+    assert "process_start" not in cli("sandbox", "logs", "--level", "WARN", box).stdout
+
+    cli("sandbox", "kill", box)
+    assert "sandbox killed by request" in cli("sandbox", "logs", box).stdout
+    assert "not found" in cli("sandbox", "logs", "nonexistingsandbox", code=1).stderr
+
+
+def test_logs_can_be_followed(cli):
+    with e2b.Sandbox.create(timeout=5) as sandbox:
+        sandbox.commands.run("echo first")
+        logs = cli("sandbox", "logs", "--follow", sandbox.sandbox_id).stdout
+    assert "echo first" in logs and "sandbox is closed" in logs
+
+
+async def test_metrics(cli, box):
+    assert await eventually(lambda: e2b.Sandbox.get_metrics(box), within=10)
+    pretty = cli("sandbox", "metrics", box).stdout
+    assert re.search(r"CPU: +[\d.]+% / +2 Cores \| Memory: +\d+ / 1024  MiB \| Disk: +\d+ / 10240 MiB", pretty), pretty
+    lines = [json.loads(line) for line in cli("sandbox", "metrics", "--format", "json", box).stdout.splitlines() if line.strip()]
+    assert lines[0]["memTotal"] == 1024 << 20 and lines[0]["memUsed"] > 0
+    cli("sandbox", "kill", box)
+    assert "sandbox not found" in cli("sandbox", "metrics", box).stdout
