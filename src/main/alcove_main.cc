@@ -9,10 +9,14 @@
 #include "api/key_maker.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "cli/client_settings.h"
 #include "cli/completion.h"
+#include "cli/doctor_command.h"
 #include "cli/key_command.h"
 #include "cli/run_command.h"
 #include "main/command_tree.h"
+#include "main/data_dir.h"
+#include "main/listen_address.h"
 #include "main/log_sink.h"
 #include "main/sandbox_flags.h"
 #include "main/serve.h"
@@ -87,6 +91,45 @@ void add_key_commands(CLI::App& app, const std::function<void(CLI::App*)>& add_d
   });
 }
 
+struct DoctorFlags {
+  std::vector<std::string> listen = alcove::ServeOptions().listen;
+  alcove::cli::DoctorOptions options;
+  bool json = false;
+};
+
+void add_doctor(CLI::App& app, const std::function<void(CLI::App*)>& add_data_dir,
+                const std::string& data_dir, DoctorFlags& flags, Action& action) {
+  CLI::App* command = app.add_subcommand("doctor", "Say whether this machine can run sandboxes");
+  add_data_dir(command);
+  command->add_option("--listen", flags.listen, "Addresses that the server is to have")
+      ->capture_default_str();
+  command->add_flag("--fix", flags.options.fix,
+                    "Raise kernel settings that are too low, until the next boot");
+  command->add_flag("-q,--quiet", flags.options.quiet, "Show only what is not in order");
+  command->add_flag("--json", flags.json, "Print an object with all findings");
+  command->footer(
+      "Tries what sandboxes need, in processes that are thrown away, and says for each "
+      "requirement\n"
+      "whether it holds, what is lost if not, and the remedy. 1 only if no sandbox can run "
+      "here.\n\n"
+      "Examples:\n"
+      "  sudo alcove doctor\n"
+      "  sudo alcove doctor --fix --quiet\n"
+      "  sudo alcove doctor --json | jq '.findings[] | select(.verdict != \"ok\")'");
+  command->callback([&] {
+    action = [&]() -> Result<int> {
+      flags.options.plan.data_dir = data_dir;
+      flags.options.plan.newest_format = alcove::kDataFormat;
+      flags.options.format = flags.json ? Format::kJson : Format::kText;
+      for (const std::string& text : flags.listen) {
+        ALCOVE_TRY_ASSIGN(const alcove::ListenAddress parsed, alcove::parse_listen_address(text));
+        flags.options.plan.listen.push_back({.address = parsed.address, .port = parsed.port});
+      }
+      return alcove::cli::run_doctor(flags.options);
+    };
+  });
+}
+
 void add_completion(CLI::App& app, std::string& shell, Action& action) {
   CLI::App* completion =
       app.add_subcommand("completion", "Print a script that completes commands in a shell");
@@ -117,10 +160,11 @@ int main(int argc, char** argv) {
   app.footer(kFooter);
   Action action;
 
-  std::string data_dir = "/var/lib/alcove";
+  // Not CLI11's envname(): it would take the variable for the commands that were not given, over
+  // the flag of the one that was.
+  std::string data_dir = alcove::cli::default_data_dir(alcove::cli::process_environment);
   const auto add_data_dir = [&](CLI::App* command) {
-    command->add_option("--data-dir", data_dir, "Where all state lives")
-        ->envname("ALCOVE_DATA")
+    command->add_option("--data-dir", data_dir, "Where all state lives (or ALCOVE_DATA)")
         ->capture_default_str();
   };
 
@@ -152,6 +196,8 @@ int main(int argc, char** argv) {
     };
   });
 
+  DoctorFlags doctor_flags;
+  add_doctor(app, add_data_dir, data_dir, doctor_flags, action);
   KeyFlags key_flags;
   add_key_commands(app, add_data_dir, data_dir, key_flags, action);
   alcove::add_sandbox_commands(app, action);

@@ -456,6 +456,37 @@ def test_keys_are_made_listed_and_revoked():
     assert "`alcove key ls`" in failed("key", "revoke", made["id"])
 
 
+def test_data_dir_flag_goes_before_the_environment(tmp_path):
+    text = failed("key", "ls", "--data-dir", tmp_path / "nosuch", env={"ALCOVE_DATA": str(tmp_path)})
+    assert f"there is no {tmp_path}/nosuch/alcove.db" in text
+    assert f"there is no {tmp_path}/alcove.db" in failed("key", "ls", env={"ALCOVE_DATA": str(tmp_path)})
+
+
+def test_doctor_finds_this_machine_usable():
+    """Beside a running server, which is the one that has the port."""
+    listen = API_URL.removeprefix("http://")
+    text = succeeded("doctor", "--listen", listen)
+    assert "is in use by the server of" in text
+    assert re.search(r"^ok +overlayfs +works$", text, re.M) and re.search(r"missing: 0$", text, re.M)
+    report = json.loads(succeeded("doctor", "--json", "--listen", listen))
+    assert report["usable"] is True
+    assert len(report["findings"]) > 25
+    for finding in report["findings"]:
+        assert finding["verdict"] in ("ok", "warning")
+        assert ("remedy" in finding) == (finding["verdict"] != "ok"), finding
+
+
+def test_doctor_fails_when_something_essential_is_missing():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = alcove("doctor", "--quiet", "--data-dir", "/var/tmp/alcove-no-such-dir", "--listen", address)
+    assert done.returncode == 1
+    assert re.search(rb"^missing +address .*in use\n +lost: .*\n +remedy: .*--listen$", done.stdout, re.M), done.stdout
+    assert not os.path.exists("/var/tmp/alcove-no-such-dir")
+
+
 def test_version():
     assert re.fullmatch(r"alcove \d+\.\d+\.\d+\n", succeeded("version"))
     assert set(json.loads(succeeded("version", "--json"))) == {"version"}
