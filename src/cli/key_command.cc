@@ -34,7 +34,9 @@ Result<std::unique_ptr<store::Store>> open_store(const std::string& database) {
   return store::open_sqlite_store(database);
 }
 
-std::string mask(const store::ApiKey& key) { return cat(key.mask_prefix, "...", key.mask_suffix); }
+std::string mask(const store::ApiKey& key) {
+  return cat("e2b_", key.mask_prefix, "...", key.mask_suffix);
+}
 
 }  // namespace
 

@@ -13,6 +13,7 @@
 #include "cli/completion.h"
 #include "cli/doctor_command.h"
 #include "cli/key_command.h"
+#include "cli/printable.h"
 #include "cli/run_command.h"
 #include "main/command_tree.h"
 #include "main/data_dir.h"
@@ -238,6 +239,7 @@ int main(int argc, char** argv) {
   }
   const Result<int> code = action();
   if (code) return *code;
-  std::fprintf(stderr, "alcove: %s\n", code.error().message().c_str());
+  // It may name a file of a sandbox, or one that came out of it.
+  std::fprintf(stderr, "alcove: %s\n", alcove::cli::printable(code.error().message()).c_str());
   return alcove::cli::kFailure;
 }

@@ -345,6 +345,9 @@ def test_cp_tells_what_it_cannot_copy(sandbox_id, tmp_path):
     assert "the sandbox has no /no/such" in failed("sandbox", "cp", f"{sandbox_id}:/no/such", tmp_path)
     assert "No such file" in failed("sandbox", "cp", tmp_path / "nosuch", f"{sandbox_id}:/tmp")
     assert "No such file" in failed("sandbox", "cp", f"{sandbox_id}:/etc/hostname", tmp_path / "no" / "such")
+    evil = tmp_path / "\x1b[31mname"
+    evil.write_text("x")
+    assert "\\x1b[31mname" in failed("sandbox", "cp", evil, f"{sandbox_id}:/proc/version")
     assert "exactly one" in failed("sandbox", "cp", "a", "b", code=2)
     assert "exactly one" in failed("sandbox", "cp", f"{sandbox_id}:a", f"{sandbox_id}:b", code=2)
 
@@ -451,6 +454,7 @@ def test_keys_are_made_listed_and_revoked():
     assert listed[made["id"]]["team"] == "revokers" and listed[made["id"]]["name"] == "for a test"
     table = succeeded("key", "ls")
     assert made["id"] in table and key not in table
+    assert f"{key[:6]}...{key[-4:]}" in table
     assert succeeded("key", "revoke", made["id"]) == f"{made['id']}\n"
     assert eventually(lambda: alcove("sandbox", "ls", "--api-key", key).returncode == 1, within=15)
     assert "`alcove key ls`" in failed("key", "revoke", made["id"])
