@@ -32,11 +32,15 @@ Task<Result<int>> create(Server& server, const CreateOptions& options) {
                     {"metadata", json_map(options.metadata)},
                     {"envVars", json_map(options.env_vars)}};
   if (options.no_internet) body["allow_internet_access"] = false;
-  ALCOVE_CO_TRY_ASSIGN(const ApiReply reply,
-                       co_await server.call("POST", "/v2/sandboxes", std::move(body)));
+  const auto reply = co_await server.call("POST", "/v2/sandboxes", std::move(body));
+  if (!reply && reply.error().code() == Code::kNotFound) {
+    co_return fail(Code::kNotFound,
+                   cat(reply.error().message(), "; `alcove template ls` lists those there are"));
+  }
+  if (!reply) co_return fail(reply.error());
   if (options.format == Format::kJson) {
-    ALCOVE_CO_TRY(print_json(reply.body));
-  } else if (const json::object* sandbox = reply.body.if_object()) {
+    ALCOVE_CO_TRY(print_json(reply->body));
+  } else if (const json::object* sandbox = reply->body.if_object()) {
     ALCOVE_CO_TRY(print(text_field(*sandbox, "sandboxID") + "\n"));
   }
   co_return kSuccess;

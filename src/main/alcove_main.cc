@@ -188,6 +188,12 @@ int main(int argc, char** argv) {
           "used when the pool is made")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
   serve->add_flag("--verbose", verbose, "Log debug lines too");
+  serve->footer(
+      "Runs until SIGTERM or Ctrl-C; sandboxes go on and are found again at the next start. "
+      "Settings\n"
+      "for clients are written to the file `env` in the data directory.\n\n"
+      "Example:\n"
+      "  sudo alcove serve --templates templates --listen 127.0.0.1:3000");
   serve->callback([&] {
     action = [&] {
       alcove::use_server_log();

@@ -392,6 +392,10 @@ def test_unknown_sandbox(args):
     assert "`alcove sandbox ls`" in failed("sandbox", *args)
 
 
+def test_unknown_template_names_the_remedy():
+    assert "`alcove template ls`" in failed("sandbox", "create", "no-such-template")
+
+
 def test_wrong_key_names_the_remedy():
     text = failed("sandbox", "ls", "--api-key", "e2b_" + "0" * 40)
     assert "refuses the API key" in text and "alcove key create" in text
