@@ -35,8 +35,11 @@ Variables from_environment(const Environment& environment) {
   return found;
 }
 
+// Whom a key may be shown to: the environment is the user's own word, a file speaks of one server.
+enum class KeyScope { kAnyServer, kThatServer };
+
 // Takes what is still missing.
-void complete(ClientSettings& settings, const Variables& source) {
+void complete(ClientSettings& settings, const Variables& source, KeyScope scope) {
   const auto value = [&](const char* name) {
     const auto found = source.find(name);
     return found == source.end() ? std::string() : found->second;
@@ -46,7 +49,9 @@ void complete(ClientSettings& settings, const Variables& source) {
     settings.sandbox_url = value("E2B_SANDBOX_URL");
     if (settings.sandbox_url.empty()) settings.sandbox_url = settings.api_url;
   }
-  if (settings.api_key.empty()) settings.api_key = value("E2B_API_KEY");
+  const bool may_have_key =
+      scope == KeyScope::kAnyServer || settings.api_url == value("E2B_API_URL");
+  if (settings.api_key.empty() && may_have_key) settings.api_key = value("E2B_API_KEY");
 }
 
 bool is_complete(const ClientSettings& settings) {
@@ -72,21 +77,21 @@ Result<ClientSettings> find_client_settings(const ClientFlags& flags,
                           .api_key = flags.api_key.value_or("")};
   if (flags.data_dir && !is_complete(settings)) {
     ALCOVE_TRY_ASSIGN(const Variables file, read_env_file(*flags.data_dir + "/env"));
-    complete(settings, file);
+    complete(settings, file, KeyScope::kThatServer);
   }
-  complete(settings, from_environment(environment));
+  complete(settings, from_environment(environment), KeyScope::kAnyServer);
   if (is_complete(settings)) return settings;
 
   const std::string path = default_data_dir(environment) + "/env";
   const auto file = read_env_file(path);
-  if (file) complete(settings, *file);
+  if (file) complete(settings, *file, KeyScope::kThatServer);
   if (is_complete(settings)) return settings;
   const char* missing = settings.api_url.empty() ? "the server's address" : "an API key";
   const char* names =
       settings.api_url.empty() ? "--url or E2B_API_URL" : "--api-key or E2B_API_KEY";
   return fail(Code::kNotFound,
               cat("no setting names ", missing, ", and ", path,
-                  file ? " lacks it" : cat(" cannot be read (", file.error().message(), ")"),
+                  file ? " has none for it" : cat(" cannot be read (", file.error().message(), ")"),
                   ": give ", names, ", or start a server on this machine (`./dev up --detach`)"));
 }
 

@@ -59,12 +59,24 @@ TEST_F(Settings, DefaultDataDirectoryIsTheLastPlaceToLook) {
 TEST_F(Settings, EnvironmentGoesBeforeTheDefaultDirectory) {
   data_dir("default", kFile);
   variables_["E2B_API_URL"] = "http://env:1";
+  variables_["E2B_API_KEY"] = "e2b_env";
   const auto settings = find();
   ASSERT_TRUE(settings);
   EXPECT_EQ(settings->api_url, "http://env:1");
   // Not the file's: that is another server's.
   EXPECT_EQ(settings->sandbox_url, "http://env:1");
-  EXPECT_EQ(settings->api_key, "e2b_file");
+  EXPECT_EQ(settings->api_key, "e2b_env");
+}
+
+TEST_F(Settings, TheKeyOfAFileGoesToItsServerOnly) {
+  const std::string dir = data_dir("default", kFile);
+  const auto foreign = find({.url = "http://foreign:1", .api_key = {}, .data_dir = {}});
+  ASSERT_FALSE(foreign);
+  EXPECT_THAT(foreign.error().message(), HasSubstr("--api-key"));
+  EXPECT_FALSE(find({.url = "http://foreign:1", .api_key = {}, .data_dir = dir}));
+  const auto own = find({.url = "http://file:1", .api_key = {}, .data_dir = {}});
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->api_key, "e2b_file");
 }
 
 TEST_F(Settings, FlagsGoBeforeEverything) {

@@ -16,7 +16,7 @@
 
 #include "base/strings.h"
 #include "cli/exec_messages.h"
-#include "cli/printable.h"
+#include "cli/standard_io.h"
 #include "connect/client.h"
 #include "connect/json_codec.h"
 
@@ -54,16 +54,6 @@ Result<size_t> read_piece(int fd, std::span<char> buffer) {
     if (count >= 0) return static_cast<size_t>(count);
     if (errno != EINTR) return fail_errno(errno, "read");
   }
-}
-
-Result<void> write_piece(int fd, std::string_view data) {
-  while (!data.empty()) {
-    const ssize_t count = ::write(fd, data.data(), data.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail_errno(errno, "write");
-    data.remove_prefix(static_cast<size_t>(count));
-  }
-  return {};
 }
 
 Task<Error> refusal(http::ClientConnection& connection, int status) {
@@ -169,7 +159,7 @@ Task<Result<void>> RemoteFiles::download(std::string path, int fd, Progress& pro
     ALCOVE_CO_TRY_ASSIGN(const size_t count,
                          co_await connection.body().read({buffer.get(), kPiece}));
     if (count == 0) break;
-    ALCOVE_CO_TRY(write_piece(fd, {buffer.get(), count}));
+    ALCOVE_CO_TRY(write_all(fd, {buffer.get(), count}));
     progress.add(count);
   }
   agent_.http().give_back(std::move(connection));

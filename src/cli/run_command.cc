@@ -4,14 +4,14 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <exception>
-#include <optional>
 #include <string>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/json/serialize.hpp>
+
+#include "cli/standard_io.h"
 
 namespace alcove::cli {
 
@@ -22,27 +22,18 @@ Result<int> with_server(const ClientFlags& flags,
   // Outlives the connections that the server object keeps.
   boost::asio::io_context loop(1);
   ALCOVE_TRY_ASSIGN(Server server, Server::open(settings));
-  std::optional<Result<int>> outcome;
-  boost::asio::co_spawn(loop, command(server),
-                        [&](const std::exception_ptr& failure, Result<int> result) {
-                          if (failure) std::rethrow_exception(failure);
-                          outcome = std::move(result);
-                          // A deadline that did not come to pass would keep it going.
-                          loop.stop();
-                        });
+  Result<int> outcome = fail(Code::kInternal, "the command did not end");
+  boost::asio::co_spawn(
+      loop, command(server), [&](const std::exception_ptr& failure, Result<int> result) {
+        outcome = failure ? fail(Code::kInternal, "the command broke off") : std::move(result);
+        // A deadline that did not come to pass would keep it going.
+        loop.stop();
+      });
   loop.run();
-  return outcome ? std::move(*outcome) : fail(Code::kInternal, "the command did not end");
+  return outcome;
 }
 
-Result<void> print(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail_errno(errno, "write the output");
-    text.remove_prefix(static_cast<size_t>(count));
-  }
-  return {};
-}
+Result<void> print(std::string_view text) { return write_all(STDOUT_FILENO, text); }
 
 Result<void> print_json(const boost::json::value& value) {
   return print(boost::json::serialize(value) + "\n");

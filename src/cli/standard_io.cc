@@ -27,23 +27,29 @@ Result<std::string> read_piece(int stop) {
   for (;;) {
     const ssize_t count = ::read(STDIN_FILENO, data.data(), data.size());
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) return read_piece(stop);
     if (count < 0) return fail_errno(errno, "read standard input");
     data.resize(static_cast<size_t>(count));
     return data;
   }
 }
 
+}  // namespace
+
 Result<void> write_all(int fd, std::string_view data) {
   while (!data.empty()) {
     const ssize_t count = ::write(fd, data.data(), data.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail_errno(errno, "write the output");
-    data.remove_prefix(static_cast<size_t>(count));
+    if (count >= 0) {
+      data.remove_prefix(static_cast<size_t>(count));
+    } else if (errno == EAGAIN) {
+      pollfd wait{.fd = fd, .events = POLLOUT, .revents = 0};
+      (void)::poll(&wait, 1, /*timeout=*/-1);
+    } else if (errno != EINTR) {
+      return fail_errno(errno, "write");
+    }
   }
   return {};
 }
-
-}  // namespace
 
 StandardInput::StandardInput()
     : stop_(::eventfd(0, EFD_CLOEXEC)), pool_("stdin", /*max_threads=*/1, /*max_queued=*/1) {}

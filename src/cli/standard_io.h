@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -10,6 +11,9 @@
 #include "net/task.h"
 
 namespace alcove::cli {
+
+// Writes all of it; blocks, also if somebody made the descriptor non-blocking.
+Result<void> write_all(int fd, std::string_view data);
 
 // Standard input and output belong to other programs too (the shell, the rest of a pipeline), so
 // they stay blocking and are used on threads of their own.

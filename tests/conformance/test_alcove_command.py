@@ -208,6 +208,19 @@ def test_exec_streams(sandbox_id):
         assert process.wait(timeout=20) == 1
 
 
+def test_exec_writes_everything_to_a_reader_that_is_slow(sandbox_id):
+    """Also to a pipe that somebody made non-blocking."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    command = [PROGRAM, "sandbox", "exec", sandbox_id, "--", "head", "-c", str(3 * MEGABYTE), "/dev/zero"]
+    with subprocess.Popen(command, stdout=writer) as process:
+        os.close(writer)
+        time.sleep(0.5)
+        with open(reader, "rb") as file:
+            assert file.read() == bytes(3 * MEGABYTE)
+        assert process.wait(timeout=20) == 0
+
+
 def test_exec_reports_what_it_cannot_run(sandbox_id):
     assert alcove("sandbox", "exec", sandbox_id, "--", "nosuchprogram").returncode == 127
     assert "'nobodyhere' does not exist" in failed("sandbox", "exec", sandbox_id, "-u", "nobodyhere", "--", "true")
