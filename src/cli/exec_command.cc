@@ -55,7 +55,7 @@ class Execution {
   }
   Task<Result<void>> put_out(Output output);
   Task<void> feed_input();
-  Task<void> forward_signals();
+  Task<void> forward_signals(net::TaskGroup& helpers);
   Task<void> send_signal(std::string_view name);
 
   AgentClient agent_;
@@ -72,7 +72,7 @@ class Execution {
 
 Task<Result<int>> Execution::run() {
   net::TaskGroup helpers(co_await asio::this_coro::executor);
-  helpers.spawn(forward_signals());
+  helpers.spawn(forward_signals(helpers));
   input_kind_ = takes_input() ? Input::kPipe : Input::kNone;
   auto connection = co_await start(input_kind_);
   Result<int> code =
@@ -157,14 +157,15 @@ Task<void> Execution::feed_input() {
   (void)co_await agent_.call("process.Process/CloseStdin", selector_message(pid_));
 }
 
-Task<void> Execution::forward_signals() {
+Task<void> Execution::forward_signals(net::TaskGroup& helpers) {
   asio::signal_set signals(co_await asio::this_coro::executor, SIGINT, SIGTERM, SIGHUP);
   for (int count = 1;; ++count) {
     const auto [error, number] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
     if (error) co_return;
     if (pid_ == 0 || count > 2) std::_Exit(128 + number);
     interrupted_by_ = number;
-    co_await send_signal(count == 1 ? "SIGNAL_SIGTERM" : "SIGNAL_SIGKILL");
+    // Not awaited: a server that hangs must not keep the next one from being seen.
+    helpers.spawn(send_signal(count == 1 ? "SIGNAL_SIGTERM" : "SIGNAL_SIGKILL"));
   }
 }
 
