@@ -52,7 +52,17 @@ class EnvelopeReader {
   // for a body that ends inside an envelope.
   Task<Result<std::optional<std::string>>> next();
 
+  struct Envelope {
+    // True for the last envelope of an answer, which tells how the call ended.
+    bool end_of_stream = false;
+    std::string message;
+  };
+  // The same for the body of an answer.
+  Task<Result<std::optional<Envelope>>> next_of_answer();
+
  private:
+  Task<Result<std::optional<Envelope>>> take(char accepted_flags);
+
   http::BodyReader& body_;
   uint64_t limit_;
   std::string buffer_;

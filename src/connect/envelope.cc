@@ -38,11 +38,21 @@ EnvelopeReader::EnvelopeReader(http::BodyReader& body, uint64_t message_limit)
     : body_(body), limit_(message_limit) {}
 
 Task<Result<std::optional<std::string>>> EnvelopeReader::next() {
+  ALCOVE_CO_TRY_ASSIGN(auto envelope, co_await take(/*accepted_flags=*/0));
+  if (!envelope) co_return std::nullopt;
+  co_return std::move(envelope->message);
+}
+
+Task<Result<std::optional<EnvelopeReader::Envelope>>> EnvelopeReader::next_of_answer() {
+  return take(kEndOfStream);
+}
+
+Task<Result<std::optional<EnvelopeReader::Envelope>>> EnvelopeReader::take(char accepted_flags) {
   for (;;) {
     const std::string_view received = std::string_view(buffer_).substr(used_);
     size_t wanted = kHeaderSize;
     if (received.size() >= kHeaderSize) {
-      if (received[0] != 0) {
+      if ((received[0] & ~accepted_flags) != 0) {
         co_return fail(Code::kInvalidArgument, "compressed or unknown kind of envelope");
       }
       uint64_t size = 0;
@@ -53,9 +63,11 @@ Task<Result<std::optional<std::string>>> EnvelopeReader::next() {
       }
       wanted += static_cast<size_t>(size);
       if (received.size() >= wanted) {
-        std::string message(received.substr(kHeaderSize, static_cast<size_t>(size)));
+        Envelope envelope{
+            .end_of_stream = received[0] == kEndOfStream,
+            .message = std::string(received.substr(kHeaderSize, static_cast<size_t>(size)))};
         used_ += wanted;
-        co_return message;
+        co_return envelope;
       }
     }
     // Moves the rest to the front once per read, not once per message.

@@ -19,23 +19,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Raised when an older program could no longer read what we write.
-constexpr int kFormatVersion = 1;
-
 Result<void> check_version(const std::string& path) {
   const std::string file = path + "/version";
   std::ifstream in(file);
-  if (!in) return write_file_atomically(file, cat(kFormatVersion, "\n"), 0644);
+  if (!in) return write_file_atomically(file, cat(kDataFormat, "\n"), 0644);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
   const auto version = parse_number<int>(trim(text));
   if (!version) {
     return fail(Code::kFailedPrecondition,
                 cat(file, " does not hold a version number: is this an alcove data directory?"));
   }
-  if (*version > kFormatVersion) {
+  if (*version > kDataFormat) {
     return fail(Code::kFailedPrecondition,
                 cat("the data directory ", path, " was written by a newer alcove (format ",
-                    *version, ", this program reads up to ", kFormatVersion,
+                    *version, ", this program reads up to ", kDataFormat,
                     "): install that version again, or name another --data-dir"));
   }
   return {};

@@ -9,6 +9,9 @@
 
 namespace alcove {
 
+// Raised when an older program could no longer read what we write.
+inline constexpr int kDataFormat = 1;
+
 // The directory that holds all state of an installation. Opening it makes what is missing, refuses
 // one written by a newer version and locks it against a second server.
 class DataDir {

@@ -126,6 +126,7 @@ def _up(options):
         return
     deps.ensure("build", "serve")
     building.build("release", targets=("programs",))
+    server.examine_machine()
     if not options.detach:
         console.step(f"serving; settings for clients will be in {server.env_file} (Ctrl-C stops the server)")
         server.run_in_foreground()

@@ -133,6 +133,13 @@ class Server:
         """Runs another command of the program on this data directory."""
         console.run([self.program, *args, "--data-dir", self.data])
 
+    def examine_machine(self):
+        """Raises kernel settings that are too low and shows what else is not as it should be. The
+        server itself says what it cannot do without."""
+        listen = ["--listen", self.listen] if self.listen else []
+        command = [self.program, "doctor", "--fix", "--quiet", "--data-dir", self.data, *listen]
+        console.run(command, check=False)
+
     def _prepare(self):
         if os.geteuid() != 0:
             raise console.DevError("the server needs root: it makes namespaces, mounts and cgroups")
