@@ -162,6 +162,7 @@ Result<std::unique_ptr<sandbox::Machine>> JailDriver::boot(const sandbox::BootSp
   record.range = pair.range;
   record.pool_key = spec.pool_key;
   record.cgroup_prefix = impl_->options.cgroup_prefix;
+  record.egress = spec.egress;
   rollback.release();
   return std::make_unique<JailMachine>(impl_, spec.id, std::move(record), std::move(started->pidfd),
                                        std::move(pair.net_ns));

@@ -71,6 +71,11 @@ void write_body(Writer& out, const PairsRequest& request) {
     out.number(range.block);
     out.number(range.index);
   }
+  out.number(request.rule_sets.size());
+  for (const network::RuleSet& rules : request.rule_sets) {
+    out.text(rules.batch);
+    out.number(rules.asks_first ? 1 : 0);
+  }
 }
 
 void write_body(Writer& out, const BootRequest& request) {
@@ -128,6 +133,13 @@ PairsRequest read_pairs(Reader& in) {
   for (uint64_t count = in.number(); count > 0 && request.ranges.size() <= kMaxPairsPerRequest;
        --count) {
     request.ranges.push_back(read_range(in));
+  }
+  for (uint64_t count = in.number(); count > 0 && request.rule_sets.size() <= kMaxRuleSets;
+       --count) {
+    network::RuleSet rules;
+    rules.batch = in.text();
+    rules.asks_first = in.number() != 0;
+    request.rule_sets.push_back(std::move(rules));
   }
   return request;
 }

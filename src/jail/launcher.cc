@@ -46,7 +46,7 @@ void answer_failure(int status, const char* step, const Error& error) {
   std::vector<NewPair> pairs;
   std::vector<int> raw;
   for (const network::IdRange& range : request.ranges) {
-    auto pair = make_pair(range.index);
+    auto pair = make_pair(range.index, request.rule_sets);
     if (!pair) {
       answer_failure(status, "make namespace pair", pair.error());
       ::_exit(1);

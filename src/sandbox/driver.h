@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "network/egress_policy.h"
 
 namespace alcove::sandbox {
 
@@ -39,6 +40,8 @@ struct BootSpec {
   std::string agent_path;
   std::vector<std::string> agent_args;
   uint16_t agent_port = 49983;
+  // What it may reach outside; in force before boot() returns.
+  network::EgressPolicy egress;
 };
 
 struct Usage {

@@ -160,6 +160,7 @@ Result<void> run_steps(sandbox::Driver& driver, const StepJob& job, const Progre
   spec.hostname = job.hostname;
   spec.agent_path = job.step_program;
   spec.agent_args = step_arguments(job);
+  spec.egress.reach = network::EgressPolicy::Reach::kInternet;
   auto machine = driver.boot(spec);
   if (!machine) return fail(std::move(machine).error().context("start the build jail"));
 
