@@ -54,6 +54,11 @@ int main(int argc, char** argv) {
           "Size of the disk pool, e.g. 50G (default: 40 % of the free space, at most 100G); "
           "used when the pool is made")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  serve
+      ->add_option("--dns", serve_options.resolvers,
+                   "Name servers that sandboxes' questions are led to, e.g. 9.9.9.9,1.1.1.1 "
+                   "(default: those of this machine's /etc/resolv.conf)")
+      ->delimiter(',');
   serve->add_flag("--verbose", verbose, "Log debug lines too");
 
   std::string team = "default";

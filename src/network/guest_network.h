@@ -23,7 +23,7 @@ inline constexpr uint16_t kDialQueue = 0;
 
 // What the relay writes on the first packet of a connection that failed; the rules then answer it
 // as a real network would.
-enum class DialMark : uint32_t { kNone = 0, kRefused = 1, kUnreachable = 2, kProhibited = 3 };
+enum class DialMark : uint32_t { kNone = 0, kRefused = 1, kUnreachable = 2 };
 
 // nfnetlink messages that put the rules into a new network namespace.
 struct RuleSet {

@@ -247,9 +247,6 @@ void add_leave_chain(Batch& batch) {
   batch.rule(kInet, kLeaveChain,
              {load_meta(NFT_META_MARK), mark_is(DialMark::kUnreachable),
               reject_with(NFT_REJECT_ICMPX_UNREACH, NFT_REJECT_ICMPX_HOST_UNREACH)});
-  batch.rule(kInet, kLeaveChain,
-             {load_meta(NFT_META_MARK), mark_is(DialMark::kProhibited),
-              reject_with(NFT_REJECT_ICMPX_UNREACH, NFT_REJECT_ICMPX_ADMIN_PROHIBITED)});
   for (const uint8_t family : {NFPROTO_IPV4, NFPROTO_IPV6}) {
     for (const uint8_t protocol : {uint8_t{IPPROTO_TCP}, uint8_t{IPPROTO_UDP}}) {
       batch.rule(kInet, kLeaveChain,
@@ -257,6 +254,7 @@ void add_leave_chain(Batch& batch) {
                   equals_number(protocol), set_relay_port(), to_relay(family), accept_packet()});
     }
   }
+  // Of the ways to say "unreachable" the only one that programs with datagrams are told of.
   batch.rule(kInet, kLeaveChain,
              {reject_with(NFT_REJECT_ICMPX_UNREACH, NFT_REJECT_ICMPX_ADMIN_PROHIBITED)});
 }

@@ -29,6 +29,7 @@ class Server:
     data: Path
     listen: str = ""  # empty: the server's own default
     pool_size: str = ""
+    dns: str = ""  # empty: the host's name servers
     templates: tuple = (paths.ROOT / "templates",)
     layers: Path = None  # a cache of built layers beside the data directory
     program: Path = paths.program("alcove")
@@ -51,6 +52,8 @@ class Server:
             args += ["--listen", self.listen]
         if self.pool_size:
             args += ["--pool-size", self.pool_size]
+        if self.dns:
+            args += ["--dns", self.dns]
         for folder in self.templates:
             args += ["--templates", folder]
         if self.layers:
