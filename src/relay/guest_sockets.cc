@@ -93,6 +93,9 @@ Result<UniqueFd> GuestNetwork::open_udp_listener() const {
     if (socket.family == AF_INET6) {
       ALCOVE_TRY(set_option(socket.fd.get(), IPPROTO_IPV6, IPV6_RECVORIGDSTADDR));
     }
+    // First datagrams of many flows at once wait here; each costs more than a packet.
+    constexpr int kBuffer = 1 << 20;
+    (void)::setsockopt(socket.fd.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kBuffer, sizeof kBuffer);
     ALCOVE_TRY(bind_everywhere(socket));
     return std::move(socket.fd);
   });

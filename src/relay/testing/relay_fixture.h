@@ -42,8 +42,10 @@ class RelayFixture : public ::testing::Test {
   // The relay dials from the network in which it is started.
   void start_client() {
     net_->host.run([&] {
-      auto client = RelayClient::start(
-          {.program = ALCOVE_RELAY_PROGRAM, .data_dir = data_dir_, .resolvers = resolvers_});
+      auto client = RelayClient::start({.program = ALCOVE_RELAY_PROGRAM,
+                                        .data_dir = data_dir_,
+                                        .resolvers = resolvers_,
+                                        .timeout = timeout_});
       ASSERT_TRUE(client) << client.error().message();
       client_ = std::move(*client);
     });
@@ -81,6 +83,7 @@ class RelayFixture : public ::testing::Test {
   const SandboxId id_ = make_sandbox_id();
   std::string data_dir_;
   std::vector<std::string> resolvers_;
+  std::chrono::milliseconds timeout_ = std::chrono::seconds(10);
   std::unique_ptr<TestNetwork> net_;
   std::unique_ptr<RelayClient> client_;
 };
