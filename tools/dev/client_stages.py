@@ -19,6 +19,7 @@ import serving
 _CONFORMANCE = paths.TESTS / "conformance"
 _NODE_TESTS = _CONFORMANCE / "js"
 _SECURITY = paths.TESTS / "security"
+_NETWORK = paths.TESTS / "network"
 _POOL_SIZE = "8GiB"
 # A suite that hangs must not take the whole run with it.
 _SUITE_LIMIT = 1800
@@ -27,7 +28,7 @@ _SUITE_LIMIT = 1800
 class TestServer:
     """A server on a fresh data directory and a free port; leaves nothing behind."""
 
-    def __init__(self):
+    def __init__(self, *, templates=(), options=(), environ=None):
         data = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
         # The busybox recipe gets its root here, from this machine's busybox.
         own = data / "test-templates"
@@ -37,8 +38,10 @@ class TestServer:
             data=data,
             listen=f"127.0.0.1:{_free_port()}",
             pool_size=_POOL_SIZE,
-            templates=(paths.ROOT / "templates", own),
+            templates=(paths.ROOT / "templates", own, *templates),
             layers=cache.folder("layers"),
+            options=tuple(options),
+            environ=environ,
         )
         # mkdtemp makes it private; an ordinary data directory can be passed through.
         self.server.data.chmod(0o755)
@@ -116,6 +119,20 @@ def security(environ, *, only=(), extra=()):
     newest = clients.generations()[-1]
     files = _python_files(_SECURITY, only)
     return _pytest(newest, files, environ, "", extra) if files else results.Counts()
+
+
+def network(environ, *, only=(), extra=()):
+    newest = clients.generations()[-1]
+    files = _python_files(_NETWORK, only)
+    return _pytest(newest, files, environ, "", extra) if files else results.Counts()
+
+
+def stage_of(stem):
+    """The stage that runs the test file of that name."""
+    for stage, folder in (("security", _SECURITY), ("network", _NETWORK)):
+        if (folder / f"test_{stem}.py").exists():
+            return stage
+    return "conformance"
 
 
 def _python_files(folder, only):

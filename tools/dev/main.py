@@ -18,6 +18,7 @@ import building  # noqa: E402
 import console  # noqa: E402
 import deps  # noqa: E402
 import linting  # noqa: E402
+import network_stage  # noqa: E402
 import paths  # noqa: E402
 import serving  # noqa: E402
 import testing  # noqa: E402
@@ -89,7 +90,7 @@ def _parser():
     bench.add_argument("names", nargs="*", metavar="NAME")
     bench.add_argument("--server-env", type=Path, metavar="FILE", help="as for test")
 
-    clean = task("clean", "remove what a crash left behind: processes, mounts, cgroups")
+    clean = task("clean", "remove what a crash left behind: processes, mounts, cgroups, test beds")
     _add_data_dir(clean)
     clean.add_argument("--data", action="store_true", help="also delete the data directory")
 
@@ -148,6 +149,8 @@ def _down(options):
 
 
 def _clean(options):
+    for name in network_stage.remove_orphans():
+        console.say(f"{name} removed")
     server = serving.Server(data=options.data_dir.absolute())
     if not server.data.exists():
         console.say(f"nothing at {server.data}")

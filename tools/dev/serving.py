@@ -32,6 +32,8 @@ class Server:
     dns: str = ""  # empty: the host's name servers
     templates: tuple = (paths.ROOT / "templates",)
     layers: Path = None  # a cache of built layers beside the data directory
+    options: tuple = ()  # further arguments of `alcove serve`
+    environ: dict = None  # None: this process's own
     program: Path = paths.program("alcove")
 
     @property
@@ -58,6 +60,7 @@ class Server:
             args += ["--templates", folder]
         if self.layers:
             args += ["--layers", self.layers]
+        args += self.options
         return [str(a) for a in args]
 
     def pid(self):
@@ -87,7 +90,7 @@ class Server:
         self.log_file.parent.mkdir(exist_ok=True)
         with open(self.log_file, "ab") as log:
             process = subprocess.Popen(
-                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=self.environ
             )
         self.pid_file.write_text(f"{process.pid}\n")
         return process

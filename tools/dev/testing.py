@@ -17,6 +17,7 @@ import client_stages
 import clients
 import console
 import deps
+import network_stage
 import paths
 import results
 import unit_stages
@@ -28,6 +29,7 @@ STAGES = {
     "fuzz": "a little fuzzing of every parser",
     "conformance": "the official clients against a real server",
     "security": "attempts to get out of a sandbox, or at another one",
+    "network": "what sandboxes and builds reach, in an internet that the test makes",
     "tsan": "unit tests under the thread sanitizer (only with --full or by name)",
 }
 _QUICK = ("units", "conformance")
@@ -61,10 +63,7 @@ def plan(options):
         else:
             known = [*STAGES, *sorted(client_stages.names())]
             raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
-    if files and "conformance" not in stages:
-        stages.append("conformance")
-    if any(list((paths.TESTS / "security").glob(f"test_{stem}.py")) for stem in files):
-        stages.append("security")
+    stages += [client_stages.stage_of(stem) for stem in files]
     if rooms and not {"units", "asan", "tsan"} & set(stages):
         stages.append("units")
     if not stages:
@@ -89,7 +88,8 @@ class Run:
     def __init__(self, plan):
         self.plan = plan
         self.stages = []
-        self.needs_clients = bool({"conformance", "security"} & set(plan.stages))
+        self.needs_server = bool({"conformance", "security"} & set(plan.stages))
+        self.needs_clients = self.needs_server or "network" in plan.stages
 
     def stage(self, name, work, note=""):
         """Runs one stage to its end, whatever happens in it. Returns False if it failed."""
@@ -115,13 +115,16 @@ class Run:
                 if self.stage("deps", self._deps):
                     fetched = fetcher.submit(self._fetch_clients) if self.needs_clients else None
                     built = self.plan.server_env is not None or self.stage("build", self._build)
-                    if built and self.needs_clients and not self.plan.server_env:
+                    if built and self.needs_server and not self.plan.server_env:
                         server = client_stages.TestServer()
                         server.start()
                     if built:
                         self._without_server()
                     if built and self.needs_clients and self.stage("clients", fetched.result):
-                        self._with_server(server)
+                        if self.needs_server:
+                            self._with_server(server)
+                        if "network" in self.plan.stages:
+                            self._network()
             finally:
                 if server:
                     self.stage("cleanup", lambda: _cleanup(server))
@@ -174,6 +177,13 @@ class Run:
             self._conformance(environ)
         if "security" in self.plan.stages:
             self.stage("security", lambda: client_stages.security(environ, only=self.plan.files, extra=self.plan.pytest))
+
+    def _network(self):
+        if self.plan.server_env:
+            skipped = results.Counts(skipped=1)
+            self.stages.append(results.Stage("network", 0, skipped, "needs a server of its own, not --server-env"))
+            return
+        self.stage("network", lambda: network_stage.run(only=self.plan.files, extra=self.plan.pytest))
 
     def _conformance(self, environ):
         for generation in clients.generations():
