@@ -82,6 +82,9 @@ Result<BootRequest> make_request(const JailState& state, const sandbox::BootSpec
   ALCOVE_TRY_ASSIGN(request.work_dir, lean(spec.work_dir));
   ALCOVE_TRY_ASSIGN(request.agent_path, lean(spec.agent_path));
   request.agent_args = spec.agent_args;
+  if (!spec.ca_bundle.empty()) {
+    ALCOVE_TRY_ASSIGN(request.ca_bundle, lean(spec.ca_bundle));
+  }
   request.agent_port = spec.agent_port;
   request.cpus =
       std::min(spec.limits.vcpu_count, static_cast<uint32_t>(state.cgroups.cpus().size()));

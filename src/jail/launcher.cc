@@ -185,9 +185,14 @@ void Launcher::handle(BootRequest request, std::vector<UniqueFd> fds) {
   if (request.layers.empty() || request.layers.size() > kMaxLayers || !request.range.valid()) {
     return answer(status.get(), StepFailed{"check request", "layers or id range", EINVAL});
   }
-  auto agent = agents_.find(request.agent_path);
+  auto agent = shared_files_.find(request.agent_path);
   if (!agent) return answer_failure(status.get(), "find the agent", agent.error());
   request.agent_path = std::move(*agent);
+  if (!request.ca_bundle.empty()) {
+    auto bundle = shared_files_.find(request.ca_bundle);
+    if (!bundle) return answer_failure(status.get(), "find the CA bundle", bundle.error());
+    request.ca_bundle = std::move(*bundle);
+  }
   auto context = make_context(std::move(request), std::move(fds));
   if (!context) return answer_failure(status.get(), "prepare boot", context.error());
   fill_argv(*context);

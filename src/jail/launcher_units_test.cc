@@ -24,6 +24,7 @@ TEST(LaunchProtocol, BootRequestSurvivesTheWire) {
   request.work_dir = "/data/w";
   request.agent_path = "/data/agent";
   request.agent_args = {"", "--flag"};
+  request.ca_bundle = "/data/ca";
   request.agent_port = 49983;
   request.cpus = 2;
   request.memory_bytes = 1ull << 40;
@@ -39,6 +40,7 @@ TEST(LaunchProtocol, BootRequestSurvivesTheWire) {
   EXPECT_EQ(copy.work_dir, request.work_dir);
   EXPECT_EQ(copy.agent_path, request.agent_path);
   EXPECT_EQ(copy.agent_args, request.agent_args);
+  EXPECT_EQ(copy.ca_bundle, request.ca_bundle);
   EXPECT_EQ(copy.agent_port, request.agent_port);
   EXPECT_EQ(copy.cpus, request.cpus);
   EXPECT_EQ(copy.memory_bytes, request.memory_bytes);

@@ -23,6 +23,7 @@
 #include "http/server.h"
 #include "image/upper_pool.h"
 #include "jail/jail_driver.h"
+#include "main/ca_bundle.h"
 #include "main/client_settings.h"
 #include "main/data_dir.h"
 #include "main/listen_address.h"
@@ -219,12 +220,17 @@ Result<void> serve(const ServeOptions& options) {
   api::Readiness readiness;
   std::atomic<bool> stopping = false;
   ALCOVE_TRY_ASSIGN(const std::string step_program, helper_program("alcove-step"));
+  std::string ca_bundle;
+  if (options.build_ca) {
+    ALCOVE_TRY_ASSIGN(ca_bundle, copy_ca_bundle(base.data_dir.ca_bundle()));
+  }
   ALCOVE_TRY_ASSIGN(
       templates::TemplateEngine engine,
       templates::TemplateEngine::open(
           {.data_dir = options.layers_dir.empty() ? base.data_dir.path() : options.layers_dir,
            .driver = base.driver.get(),
            .step_program = step_program,
+           .ca_bundle = ca_bundle,
            .recipes = recipes,
            .canceled = &stopping}));
   TemplatePreparer preparer({.store = *base.store,

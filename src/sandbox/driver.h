@@ -22,6 +22,9 @@ struct Limits {
   uint64_t disk_bytes = 10ull << 30;
 };
 
+// Where BootSpec::ca_bundle is found inside.
+inline constexpr const char* kCaBundleInside = "/run/alcove/ca-certificates.crt";
+
 // Everything a driver needs to start a sandbox. All paths are on the host.
 struct BootSpec {
   SandboxId id;
@@ -40,6 +43,8 @@ struct BootSpec {
   std::string agent_path;
   std::vector<std::string> agent_args;
   uint16_t agent_port = 49983;
+  // A file of certificates that is shown read-only as kCaBundleInside; empty: none.
+  std::string ca_bundle;
   // What it may reach outside; in force before boot() returns.
   network::EgressPolicy egress;
 };
