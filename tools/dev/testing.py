@@ -54,11 +54,14 @@ def plan(options):
     stages, rooms, files = [], [], []
     for name in options.names:
         stem = name.removeprefix("test_").removesuffix(".py").removesuffix(".test.mjs")
+        is_room = (paths.ROOT / "src" / name / "CMakeLists.txt").exists()
         if name in STAGES:
             stages.append(name)
+            # `network` is both.
+            rooms += [name] if is_room else []
         elif stem in client_stages.names():
             files.append(stem)
-        elif (paths.ROOT / "src" / name / "CMakeLists.txt").exists():
+        elif is_room:
             rooms.append(name)
         else:
             known = [*STAGES, *sorted(client_stages.names())]
