@@ -55,10 +55,6 @@ Relay::Relay(boost::asio::io_context& loop, Options options, UniqueFd home, sys:
                 .sockets = {.used = 0, .most = usable(options.descriptors) / 5 * 4},
                 .buffer = {}} {}
 
-Relay::~Relay() {
-  while (!sandboxes_.empty()) close_sandbox(sandboxes_.begin()->first);
-}
-
 Result<std::unique_ptr<Relay>> Relay::create(boost::asio::io_context& loop, Options options) {
   ALCOVE_TRY_ASSIGN(UniqueFd home, sys::open_own_netns());
   ALCOVE_TRY_ASSIGN(sys::RouteLookup routes, sys::RouteLookup::open());

@@ -20,7 +20,8 @@
 namespace alcove::relay {
 
 // The relay: what servers ask for, and the sandboxes that are open. Of one loop with one thread.
-// It dials from the network namespace in which it was created.
+// It dials from the network namespace in which it was created. Tasks of the loop refer to it: it
+// may go before it serves, or with the process.
 class Relay {
  public:
   struct Options {
@@ -29,7 +30,6 @@ class Relay {
   };
 
   static Result<std::unique_ptr<Relay>> create(boost::asio::io_context& loop, Options options);
-  ~Relay();
 
   // Answers connections to this SOCK_SEQPACKET socket. The loop stops when one asks for it.
   void serve(UniqueFd listener);

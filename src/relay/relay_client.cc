@@ -95,6 +95,10 @@ Result<void> RelayClient::connect() {
   } else {
     ALCOVE_TRY(spawn());
   }
+  // A relay that reads nothing any more must not stop us in the middle of a request.
+  const timeval patience{.tv_sec = options_.timeout.count() / 1000,
+                         .tv_usec = options_.timeout.count() % 1000 * 1000};
+  (void)::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (auto greeted = greet(); !greeted) {
     if (!running) {
       disconnect();

@@ -100,6 +100,22 @@ TEST_F(RelayLife, WhatANewServerDoesNotKnowIsClosed) {
   EXPECT_EQ(connect_in(net_->guest, to_, 300ms).error, ETIMEDOUT);
 }
 
+TEST_F(RelayLife, ManyForgottenSandboxesAreClosed) {
+  const size_t before = relay_descriptors();
+  // More than one page of the relay's list.
+  for (size_t i = 0; i < kListingSize + 100; ++i) {
+    ASSERT_TRUE(client_->finish_open(
+        client_->begin_open(make_sandbox_id(), {Reach::kNone}, net_->guest.shared())));
+  }
+  EXPECT_GE(relay_descriptors(), before + kListingSize + 100);
+  client_.reset();
+  start_client();
+  open_guest();
+  ASSERT_TRUE(client_->keep_only({id_}));
+  EXPECT_EQ(relay_descriptors(), before);
+  expect_works(connect());
+}
+
 TEST_F(RelayLife, CloseEndsConnectionsAndFreesDescriptors) {
   const size_t before = relay_descriptors();
   const Pair connection = connect();

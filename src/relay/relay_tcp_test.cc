@@ -3,7 +3,6 @@
 // TCP through a real relay process, in network namespaces of the test.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -134,9 +133,6 @@ TEST_F(RelayTcp, ResetsArePassedOn) {
 }
 
 TEST_F(RelayTcp, AThousandAtOnce) {
-  // Both ends of each connection are in this process.
-  const rlimit many{8192, 20000};
-  if (::setrlimit(RLIMIT_NOFILE, &many) != 0) GTEST_SKIP() << "too few descriptors";
   open_guest();
   const auto to = endpoint("198.51.100.7", 80);
   const UniqueFd listener = listen_in(net_->internet, to);
@@ -158,6 +154,32 @@ TEST_F(RelayTcp, AThousandAtOnce) {
   clients.clear();
   servers.clear();
   EXPECT_TRUE(eventually([&] { return relay_descriptors() < 150; })) << relay_descriptors();
+}
+
+TEST_F(RelayTcp, ASandboxGetsNoMoreThanItsShare) {
+  open_guest();
+  const auto to = endpoint("198.51.100.7", 80);
+  const UniqueFd listener = listen_in(net_->internet, to);
+  std::vector<UniqueFd> ends;
+  size_t made = 0;
+  int error = 0;
+  for (; made < 2100 && error == 0; ++made) {
+    Attempt attempt = connect_in(net_->guest, to);
+    error = attempt.error;
+    ends.push_back(std::move(attempt.fd));
+    if (error == 0) ends.push_back(accept_from(listener));
+  }
+  EXPECT_EQ(error, ECONNREFUSED);
+  EXPECT_EQ(made - 1, 2048u);
+  // The others have what they had, and there is room again when one ends.
+  TestNamespace neighbour;
+  neighbour.run([] { prepare_guest_network(); });
+  const SandboxId other = make_sandbox_id();
+  ASSERT_TRUE(
+      client_->finish_open(client_->begin_open(other, {Reach::kInternet}, neighbour.shared())));
+  EXPECT_EQ(connect_in(neighbour, to).error, 0);
+  ends.clear();
+  EXPECT_TRUE(eventually([&] { return connect_in(net_->guest, to).error == 0; }));
 }
 
 TEST_F(RelayTcp, AFloodToNowhereLeavesOtherDestinationsFree) {

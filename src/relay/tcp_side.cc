@@ -104,7 +104,7 @@ Task<void> TcpSide::dial_first(PendingList::iterator pending, Passage passage, S
   const auto control = pending->control;
   DialOutcome outcome = co_await dial(guest_->services, std::move(passage), control);
   if (control->canceled || closed_) co_return;
-  const PendingDial done = *pending;
+  const PendingDial done = std::move(*pending);
   pending_by_key_.erase(done.key);
   pending_.erase(pending);
   if (outcome.socket) {
@@ -152,6 +152,7 @@ Task<void> TcpSide::accept_connections() {
         if (std::exchange(out_of_descriptors_, false)) co_await net::sleep_for(kFirstPause);
         continue;
       }
+      if (closed_) co_return;
       // A sandbox's root can end any socket of its network, ours too.
       listener_->close();
       listener_.reset();

@@ -110,6 +110,7 @@ Task<void> UdpSide::receive_first_datagrams() {
         pause = kFirstPause;
         continue;
       }
+      if (closed_) co_return;
       // A sandbox's root can end any socket of its network, ours too.
       listener_->close();
       listener_.reset();

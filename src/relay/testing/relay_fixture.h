@@ -3,8 +3,10 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iterator>
@@ -26,6 +28,12 @@ class RelayFixture : public ::testing::Test {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+    // For both ends of many connections in this process, and for the relay.
+    rlimit descriptors{};
+    ::getrlimit(RLIMIT_NOFILE, &descriptors);
+    descriptors.rlim_max = std::max<rlim_t>(descriptors.rlim_max, 20'000);
+    descriptors.rlim_cur = descriptors.rlim_max;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &descriptors), 0);
     data_dir_ = ::testing::TempDir() + "alcove-relay-" + random_alphanumeric(8);
     std::filesystem::create_directories(data_dir_ + "/log");
     net_ = std::make_unique<TestNetwork>();
@@ -58,6 +66,8 @@ class RelayFixture : public ::testing::Test {
   }
 
   size_t relay_descriptors() const {
+    // The socket of its last answer may still be open.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
     const std::filesystem::directory_iterator all(cat("/proc/", client_->pid(), "/fd"));
     return static_cast<size_t>(std::distance(begin(all), end(all)));
   }
