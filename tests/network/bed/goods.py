@@ -33,6 +33,8 @@ def fetch(folder, run, python, npm):
         (folder / name).mkdir()
     run([*python, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest", "wheels", *WHEELS], folder)
     run([*npm, "pack", "--pack-destination", "npm", *NPM_PACKAGES], folder)
+    # A fresh machine may have no lists yet.
+    run(["apt-get", "update", "-q"], folder)
     # `hello` of any Debian runs on the sandboxes' newer one.
     run(["apt-get", "download", DEBIAN_PACKAGE], folder / "debian")
 
