@@ -12,6 +12,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(SECCOMP REQUIRED IMPORTED_TARGET libseccomp)
 pkg_check_modules(LIBARCHIVE REQUIRED IMPORTED_TARGET libarchive)
+pkg_check_modules(NFTNL REQUIRED IMPORTED_TARGET libnftnl)
 
 # Static archives for the programs that run inside sandboxes.
 find_library(LIBCRYPTO_STATIC libcrypto.a REQUIRED)

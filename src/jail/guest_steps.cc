@@ -16,6 +16,7 @@
 
 #include "jail/boot_context.h"
 #include "jail/lean_root.h"
+#include "sandbox/driver.h"
 
 namespace alcove::jail {
 namespace {
@@ -98,6 +99,14 @@ int mount_run(BootContext& context) {
   if (const int error = write_new_file(kStat, context.stat_text); error != 0) return error;
   context.detail = kAgent;
   return errno_of(::mount(lean(kLeanAgent), kAgent, nullptr, MS_BIND, nullptr));
+}
+
+int show_ca_bundle(BootContext& context) {
+  if (context.request.ca_bundle.empty()) return 0;
+  context.detail = sandbox::kCaBundleInside;
+  if (const int error = write_new_file(sandbox::kCaBundleInside, ""); error != 0) return error;
+  return errno_of(
+      ::mount(lean(kLeanCaBundle), sandbox::kCaBundleInside, nullptr, MS_BIND, nullptr));
 }
 
 // It stays in the overlay.
@@ -243,6 +252,7 @@ constexpr std::array kGuestSteps = {
     Step{"mount /sys", mount_sys},
     Step{"mount /dev", mount_dev},
     Step{"mount /run", mount_run},
+    Step{"show the CA bundle", show_ca_bundle},
     Step{"make /tmp", make_tmp},
     Step{"keep /proc and /sys for nesting", keep_for_nesting},
     Step{"mount cgroups", mount_cgroups},

@@ -140,11 +140,22 @@ int make_dev(BootContext& context) {
   return make_files_as(0);
 }
 
+int bind_read_only(const char* from, const char* to, unsigned long flags) {
+  if (::mount(from, to, nullptr, MS_BIND, nullptr) != 0) return errno;
+  return errno_of(::mount(nullptr, to, nullptr,
+                          MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | flags,
+                          nullptr));
+}
+
 int attach_agent(BootContext& context) {
   context.detail = context.request.agent_path.c_str();
-  if (::mount(context.detail, kLeanAgent, nullptr, MS_BIND, nullptr) != 0) return errno;
-  return errno_of(::mount(nullptr, kLeanAgent, nullptr,
-                          MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, nullptr));
+  return bind_read_only(context.detail, kLeanAgent, /*flags=*/0);
+}
+
+int attach_ca_bundle(BootContext& context) {
+  if (context.request.ca_bundle.empty()) return 0;
+  context.detail = context.request.ca_bundle.c_str();
+  return bind_read_only(context.detail, kLeanCaBundle, MS_NOEXEC);
 }
 
 // Opened while we may still write it: the file checks who opened it.
@@ -233,6 +244,7 @@ constexpr std::array kHostSteps = {
     Step{"check that the overlay is writable", check_overlay_is_writable},
     Step{"make /dev", make_dev},
     Step{"attach agent", attach_agent},
+    Step{"attach CA bundle", attach_ca_bundle},
     Step{"open time offsets", open_time_offsets},
     Step{"enter namespaces", enter_namespaces},
     Step{"become root of the sandbox", become_sandbox_root},

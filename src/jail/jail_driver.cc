@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 
 #include "base/defer.h"
 #include "base/sha256.h"
@@ -81,6 +82,9 @@ Result<BootRequest> make_request(const JailState& state, const sandbox::BootSpec
   ALCOVE_TRY_ASSIGN(request.work_dir, lean(spec.work_dir));
   ALCOVE_TRY_ASSIGN(request.agent_path, lean(spec.agent_path));
   request.agent_args = spec.agent_args;
+  if (!spec.ca_bundle.empty()) {
+    ALCOVE_TRY_ASSIGN(request.ca_bundle, lean(spec.ca_bundle));
+  }
   request.agent_port = spec.agent_port;
   request.cpus =
       std::min(spec.limits.vcpu_count, static_cast<uint32_t>(state.cgroups.cpus().size()));
@@ -140,6 +144,15 @@ Result<std::unique_ptr<sandbox::Machine>> JailDriver::boot(const sandbox::BootSp
   request.range = pair.range;
   rollback.add([this, &spec, range = pair.range] { impl_->pairs.give_back(spec.pool_key, range); });
 
+  const auto netns = std::make_shared<const UniqueFd>(std::move(pair.net_ns));
+  // The relay works while the sandbox starts.
+  relay::RelayClient* const relay = impl_->options.relay.get();
+  std::optional<relay::RelayClient::Opening> egress;
+  if (relay != nullptr) {
+    egress = relay->begin_open(spec.id, spec.egress, netns);
+    rollback.add([relay, &spec] { relay->close(spec.id); });
+  }
+
   ALCOVE_TRY(impl_->cgroups.create(id, {.memory_bytes = spec.limits.memory_bytes,
                                         .cpus = spec.limits.vcpu_count,
                                         .cpu_set = choose_cpus(*impl_, spec.limits.vcpu_count),
@@ -150,21 +163,23 @@ Result<std::unique_ptr<sandbox::Machine>> JailDriver::boot(const sandbox::BootSp
   });
   ALCOVE_TRY_ASSIGN(const sys::CgroupEntry entry, impl_->cgroups.enter(id));
 
-  std::vector<int> fds = {pair.user_ns.get(), pair.net_ns.get()};
+  std::vector<int> fds = {pair.user_ns.get(), netns->get()};
   request.has_cgroup2 = entry.v2_dir.valid();
   if (request.has_cgroup2) fds.push_back(entry.v2_dir.get());
   for (const UniqueFd& tasks : entry.v1_tasks) fds.push_back(tasks.get());
   auto started = impl_->launcher.boot(request, fds);
   if (!started) return fail(std::move(started).error().context(cat("boot sandbox ", id)));
+  if (egress) ALCOVE_TRY(relay->finish_open(std::move(*egress)));
   JailRecord record;
   record.pid = started->pid;
   ALCOVE_TRY_ASSIGN(record.start_time, sys::process_start_time(started->pid));
   record.range = pair.range;
   record.pool_key = spec.pool_key;
   record.cgroup_prefix = impl_->options.cgroup_prefix;
+  record.egress = spec.egress;
   rollback.release();
   return std::make_unique<JailMachine>(impl_, spec.id, std::move(record), std::move(started->pidfd),
-                                       std::move(pair.net_ns));
+                                       netns);
 }
 
 Result<std::unique_ptr<sandbox::Machine>> JailDriver::adopt(const SandboxId& id,
@@ -185,8 +200,12 @@ Result<std::unique_ptr<sandbox::Machine>> JailDriver::adopt(const SandboxId& id,
   auto template_ns = open_template_namespace(record.pid);
   if (!template_ns) return gone("no user namespace");
   ALCOVE_TRY(impl_->pairs.adopt(record.pool_key, record.range, std::move(*template_ns)));
+  const auto shared_netns = std::make_shared<const UniqueFd>(std::move(*netns));
+  if (relay::RelayClient* relay = impl_->options.relay.get()) {
+    ALCOVE_TRY(relay->finish_open(relay->begin_open(id, record.egress, shared_netns)));
+  }
   return std::make_unique<JailMachine>(impl_, id, std::move(record), std::move(*pidfd),
-                                       std::move(*netns));
+                                       shared_netns);
 }
 
 Result<void> JailDriver::sweep(const std::vector<SandboxId>& keep) {
@@ -196,6 +215,9 @@ Result<void> JailDriver::sweep(const std::vector<SandboxId>& keep) {
     // One that does not end must not keep the others.
     if (auto killed = impl_->cgroups.kill(name, soon()); !killed) result = std::move(killed);
     if (auto removed = impl_->cgroups.remove(name, soon()); !removed) result = std::move(removed);
+  }
+  if (impl_->options.relay) {
+    if (auto kept = impl_->options.relay->keep_only(keep); !kept) result = std::move(kept);
   }
   return result;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "relay/relay_client.h"
 #include "sandbox/driver.h"
 
 namespace alcove::jail {
@@ -31,6 +32,8 @@ class JailDriver final : public sandbox::Driver {
     std::string cgroup_prefix;
     // Prepared user+network namespace pairs per pool key.
     uint32_t pairs_per_key = 8;
+    // Decides what leaves sandboxes; outlives the driver's machines. None: nothing leaves.
+    std::shared_ptr<relay::RelayClient> relay;
     // How long a boot may take before it is given up.
     std::chrono::milliseconds boot_timeout = std::chrono::seconds(20);
   };

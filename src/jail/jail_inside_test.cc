@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 #include <linux/nsfs.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include <fstream>
@@ -68,6 +70,26 @@ TEST_F(JailInsideTest, IsRootInAUserNamespaceOfItsOwn) {
     const auto own = std::filesystem::read_symlink(cat("/proc/self/ns/", name));
     EXPECT_NE(std::filesystem::read_symlink(cat("/proc/", pid, "/ns/", name)), own) << name;
   }
+}
+
+TEST_F(JailInsideTest, SeesACaBundleThatItCannotChange) {
+  sandbox::BootSpec spec = make_spec();
+  spec.ca_bundle = data_dir_ + "/bundle";
+  std::ofstream(spec.ca_bundle) << "certificates\n";
+  machine_ = boot(spec);
+  EXPECT_EQ(inside("read /run/alcove/ca-certificates.crt"), "certificates\n");
+  EXPECT_EQ(inside("write /run/alcove/ca-certificates.crt x"), cat("error ", EROFS, "\n"));
+  EXPECT_EQ(inside(cat("sys ", SYS_mount, " 0 \"/run/alcove/ca-certificates.crt 0 ",
+                       MS_REMOUNT | MS_BIND, " 0")),
+            refused(EPERM));
+  EXPECT_THAT(inside("read /proc/self/mountinfo"),
+              AllOf(HasSubstr("ca-certificates.crt"), Not(HasSubstr(data_dir_))));
+  // What is mounted on a file of /run leaves nothing in the sandbox's own files.
+  EXPECT_TRUE(std::filesystem::is_empty(spec.upper_dir + "/run"));
+}
+
+TEST_F(JailInsideTest, SeesNoCaBundleUnlessGiven) {
+  EXPECT_EQ(inside("stat /run/alcove/ca-certificates.crt"), cat("error ", ENOENT, "\n"));
 }
 
 TEST_F(JailInsideTest, MountTableShowsNothingOfTheHost) {

@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kRemoveTimeout{10};
 }  // namespace
 
 Result<UniqueFd> JailMachine::connect(uint16_t port, Family family) {
-  return sys::connect_loopback_in(netns_.get(), state_->home_netns.get(),
+  return sys::connect_loopback_in(netns_->get(), state_->home_netns.get(),
                                   family == Family::kV4 ? sys::IpFamily::kV4 : sys::IpFamily::kV6,
                                   port);
 }
@@ -41,6 +41,7 @@ Result<void> JailMachine::destroy() {
   }
   ALCOVE_TRY(state_->cgroups.remove(id_.str(), now + kEndTimeout + kRemoveTimeout));
   destroyed_ = true;
+  if (state_->options.relay) state_->options.relay->close(id_);
   state_->pairs.give_back(record_.pool_key, record_.range);
   return {};
 }

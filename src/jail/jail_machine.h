@@ -17,7 +17,7 @@ namespace alcove::jail {
 class JailMachine final : public sandbox::Machine {
  public:
   JailMachine(std::shared_ptr<JailState> state, SandboxId id, JailRecord record, UniqueFd pidfd,
-              UniqueFd netns)
+              std::shared_ptr<const UniqueFd> netns)
       : state_(std::move(state)),
         id_(std::move(id)),
         record_(std::move(record)),
@@ -36,7 +36,7 @@ class JailMachine final : public sandbox::Machine {
   const SandboxId id_;
   const JailRecord record_;
   const UniqueFd pidfd_;
-  const UniqueFd netns_;
+  const std::shared_ptr<const UniqueFd> netns_;
   std::mutex mutex_;
   bool destroyed_ = false;
 };

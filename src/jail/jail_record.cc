@@ -12,7 +12,8 @@ std::string to_json(const JailRecord& record) {
                                                    {"id_block", record.range.block},
                                                    {"id_range", record.range.index},
                                                    {"pool_key", record.pool_key},
-                                                   {"cgroup_prefix", record.cgroup_prefix}});
+                                                   {"cgroup_prefix", record.cgroup_prefix},
+                                                   {"egress", to_text(record.egress)}});
 }
 
 Result<JailRecord> parse_jail_record(const std::string& json) {
@@ -41,6 +42,12 @@ Result<JailRecord> parse_jail_record(const std::string& json) {
       record.pid <= 1 || !record.range.valid()) {
     return bad();
   }
+  // A record without it is of a sandbox whose network leads nowhere.
+  std::string egress = "none";
+  (void)text("egress", egress);
+  const auto policy = network::parse_egress_policy(egress);
+  if (!policy) return bad();
+  record.egress = *policy;
   return record;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "network/egress_policy.h"
 #include "network/id_range.h"
 
 namespace alcove::jail {
@@ -19,6 +20,7 @@ struct JailRecord {
   network::IdRange range;
   std::string pool_key;
   std::string cgroup_prefix;
+  network::EgressPolicy egress;
 };
 
 std::string to_json(const JailRecord& record);

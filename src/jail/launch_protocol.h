@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "network/guest_network.h"
 #include "network/id_range.h"
 
 namespace alcove::jail {
@@ -27,8 +28,10 @@ struct TemplateNamespaceRequest {
 // Descriptors: answer, template's user namespace. Answer: user and network namespace per range.
 struct PairsRequest {
   std::vector<network::IdRange> ranges;
+  std::vector<network::RuleSet> rule_sets;  // best first; the kernel's first choice is used
 };
 inline constexpr size_t kMaxPairsPerRequest = 16;
+inline constexpr size_t kMaxRuleSets = 8;
 
 // Descriptors: answer, user namespace, network namespace, [cgroup2 directory,] v1 `tasks` files.
 // Answer: ProcessStarted with its pidfd, then the end (the agent runs) or StepFailed. Paths are
@@ -41,6 +44,7 @@ struct BootRequest {
   std::string work_dir;
   std::string agent_path;
   std::vector<std::string> agent_args;
+  std::string ca_bundle;  // empty: none
   uint16_t agent_port = 0;
   uint32_t cpus = 1;
   uint64_t memory_bytes = 0;

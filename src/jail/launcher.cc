@@ -47,7 +47,7 @@ void answer_failure(int status, const char* step, const Error& error) {
   std::vector<NewPair> pairs;
   std::vector<int> raw;
   for (const network::IdRange& range : request.ranges) {
-    auto pair = make_pair(range.index);
+    auto pair = make_pair(range.index, request.rule_sets);
     if (!pair) {
       answer_failure(status, "make namespace pair", pair.error());
       ::_exit(1);
@@ -187,9 +187,14 @@ void Launcher::handle(BootRequest request, std::vector<UniqueFd> fds) {
   if (request.layers.empty() || request.layers.size() > kMaxLayers || !request.range.valid()) {
     return answer(status.get(), StepFailed{"check request", "layers or id range", EINVAL});
   }
-  auto agent = agents_.find(request.agent_path);
+  auto agent = shared_files_.find(request.agent_path);
   if (!agent) return answer_failure(status.get(), "find the agent", agent.error());
   request.agent_path = std::move(*agent);
+  if (!request.ca_bundle.empty()) {
+    auto bundle = shared_files_.find(request.ca_bundle);
+    if (!bundle) return answer_failure(status.get(), "find the CA bundle", bundle.error());
+    request.ca_bundle = std::move(*bundle);
+  }
   auto context = make_context(std::move(request), std::move(fds));
   if (!context) return answer_failure(status.get(), "prepare boot", context.error());
   fill_argv(*context);

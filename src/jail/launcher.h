@@ -7,9 +7,9 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "jail/agent_files.h"
 #include "jail/launch_protocol.h"
 #include "jail/lean_root.h"
+#include "jail/shared_files.h"
 
 namespace alcove::jail {
 
@@ -31,7 +31,7 @@ class Launcher {
   void handle(BootRequest request, std::vector<UniqueFd> fds);
 
   int socket_;
-  AgentFiles agents_;
+  SharedFiles shared_files_;
   CgroupMounts cgroup_mounts_;
 };
 

@@ -12,6 +12,7 @@
 #include <csignal>
 
 #include "base/strings.h"
+#include "network/rule_sets.h"
 #include "sys/message.h"
 #include "sys/process.h"
 
@@ -70,7 +71,10 @@ bool is_dead_peer(const Error& error) {
 
 LauncherClient::LauncherClient(std::string program, std::vector<std::string> dirs,
                                std::chrono::milliseconds timeout)
-    : program_(std::move(program)), dirs_(std::move(dirs)), timeout_(timeout) {}
+    : program_(std::move(program)),
+      dirs_(std::move(dirs)),
+      timeout_(timeout),
+      rule_sets_(network::make_rule_sets()) {}
 
 LauncherClient::~LauncherClient() {
   const std::lock_guard guard(mutex_);
@@ -154,6 +158,7 @@ Result<std::vector<network::NamespacePair>> LauncherClient::make_pairs(
   for (size_t done = 0; done < ranges.size();) {
     const size_t count = std::min(ranges.size() - done, kMaxPairsPerRequest);
     PairsRequest request;
+    request.rule_sets = rule_sets_;
     for (size_t i = 0; i < count; ++i) request.ranges.push_back(ranges[done + i]);
     ALCOVE_TRY_ASSIGN(auto fds, call(request, {template_ns}));
     if (fds.size() != 2 * count) return fail(Code::kInternal, "launcher sent too few namespaces");

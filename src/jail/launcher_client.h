@@ -55,6 +55,7 @@ class LauncherClient final : public network::NamespaceMaker {
   const std::string program_;
   const std::vector<std::string> dirs_;
   const std::chrono::milliseconds timeout_;
+  const std::vector<network::RuleSet> rule_sets_;
 
   mutable std::mutex mutex_;
   UniqueFd socket_;

@@ -24,6 +24,7 @@ TEST(LaunchProtocol, BootRequestSurvivesTheWire) {
   request.work_dir = "/data/w";
   request.agent_path = "/data/agent";
   request.agent_args = {"", "--flag"};
+  request.ca_bundle = "/data/ca";
   request.agent_port = 49983;
   request.cpus = 2;
   request.memory_bytes = 1ull << 40;
@@ -39,11 +40,33 @@ TEST(LaunchProtocol, BootRequestSurvivesTheWire) {
   EXPECT_EQ(copy.work_dir, request.work_dir);
   EXPECT_EQ(copy.agent_path, request.agent_path);
   EXPECT_EQ(copy.agent_args, request.agent_args);
+  EXPECT_EQ(copy.ca_bundle, request.ca_bundle);
   EXPECT_EQ(copy.agent_port, request.agent_port);
   EXPECT_EQ(copy.cpus, request.cpus);
   EXPECT_EQ(copy.memory_bytes, request.memory_bytes);
   EXPECT_EQ(copy.cgroup, request.cgroup);
   EXPECT_TRUE(copy.has_cgroup2);
+}
+
+TEST(LaunchProtocol, PairsRequestSurvivesTheWire) {
+  PairsRequest request;
+  request.ranges = {{3, 77}, {3, 78}};
+  request.rule_sets = {{std::string("\0rules", 6), true}, {"plain", false}};
+  const auto decoded = decode_request(encode(Request(request)));
+  ASSERT_TRUE(decoded);
+  const auto& copy = std::get<PairsRequest>(*decoded);
+  EXPECT_EQ(copy.ranges, request.ranges);
+  ASSERT_EQ(copy.rule_sets.size(), 2u);
+  EXPECT_EQ(copy.rule_sets[0].batch, request.rule_sets[0].batch);
+  EXPECT_TRUE(copy.rule_sets[0].asks_first);
+  EXPECT_FALSE(copy.rule_sets[1].asks_first);
+}
+
+TEST(JailRecord, OfASandboxBeforeTheRelayReachesNothing) {
+  const auto record = parse_jail_record(
+      R"({"pid":2,"start_time":1,"id_block":1,"id_range":1,"pool_key":"","cgroup_prefix":""})");
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->egress.reach, network::EgressPolicy::Reach::kNone);
 }
 
 TEST(LaunchProtocol, RefusesEveryCutAndAnExtraByte) {
@@ -81,7 +104,8 @@ TEST(JailRecord, SurvivesJsonAndRefusesNonsense) {
                           .start_time = UINT64_MAX,
                           .range = {5, 6},
                           .pool_key = "build \"x\"",
-                          .cgroup_prefix = "alcove"};
+                          .cgroup_prefix = "alcove",
+                          .egress = {network::EgressPolicy::Reach::kNone}};
   const auto copy = parse_jail_record(to_json(record));
   ASSERT_TRUE(copy);
   EXPECT_EQ(copy->pid, 42);
@@ -89,6 +113,7 @@ TEST(JailRecord, SurvivesJsonAndRefusesNonsense) {
   EXPECT_EQ(copy->range, record.range);
   EXPECT_EQ(copy->pool_key, record.pool_key);
   EXPECT_EQ(copy->cgroup_prefix, record.cgroup_prefix);
+  EXPECT_EQ(copy->egress, record.egress);
   EXPECT_FALSE(parse_jail_record("[]"));
   EXPECT_FALSE(parse_jail_record("{\"pid\": \"1\"}"));
   JailRecord init = record;

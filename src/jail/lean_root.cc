@@ -68,10 +68,11 @@ Result<void> change_root(const std::string& below) {
 
 Result<void> make_mount_points() {
   for (const char* dir : {kLeanData, kLeanDirs, kLeanCgroups, kLeanLayers, kLeanOverlay, kLeanRoot,
-                          kLeanDev, kLeanAgents, kLeanLook, kLeanLookWritable, "/proc", "/sys"}) {
+                          kLeanDev, kLeanShared, kLeanLook, kLeanLookWritable, "/proc", "/sys"}) {
     ALCOVE_TRY(make_dir(dir));
   }
   for (size_t i = 0; i < kMaxLayers; ++i) ALCOVE_TRY(make_dir(cat(kLeanLayers, "/", i)));
+  ALCOVE_TRY(make_file(kLeanCaBundle));
   return make_file(kLeanAgent);
 }
 

@@ -2,8 +2,10 @@
 // Copyright the alcove authors
 #include "jail/namespace_factory.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/netlink.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,7 +17,8 @@
 #include "base/strings.h"
 #include "jail/kernel_shares.h"
 #include "sys/file_io.h"
-#include "sys/netns.h"
+#include "sys/loopback_network.h"
+#include "sys/netlink.h"
 #include "sys/process.h"
 
 namespace alcove::jail {
@@ -25,7 +28,8 @@ namespace {
 class Holder {
  public:
   // `prepare` runs in the new process; it returns 0 or an errno.
-  static Result<Holder> start(uint64_t flags, int (*prepare)()) {
+  template <typename Prepare>
+  static Result<Holder> start(uint64_t flags, Prepare prepare) {
     int fds[2];
     if (::pipe2(fds, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
     const UniqueFd read_end(fds[0]);
@@ -66,6 +70,31 @@ class Holder {
   pid_t pid_;
 };
 
+int load_rules(const network::RuleSet& rules) {
+  const auto socket = sys::open_netlink(NETLINK_NETFILTER);
+  if (!socket) return socket.error().error_number();
+  return sys::run_netlink(socket->get(), rules.batch);
+}
+
+int prepare_network(const std::vector<network::RuleSet>& rule_sets) {
+  int error = ENOENT;
+  bool asks_first = false;
+  for (const network::RuleSet& rules : rule_sets) {
+    error = load_rules(rules);
+    asks_first = rules.asks_first;
+    if (error == 0) break;
+  }
+  if (error != 0) return error;
+  in_addr v4{};
+  in6_addr v6{};
+  ::inet_pton(AF_INET, network::kGuestIpv4, &v4);
+  ::inet_pton(AF_INET6, network::kGuestIpv6, &v6);
+  error = sys::lead_ipv4_to_loopback(v4);
+  // A kernel without IPv6 is no reason to have no sandboxes.
+  if (error == 0 && asks_first) (void)sys::lead_ipv6_to_loopback(v6);
+  return error;
+}
+
 }  // namespace
 
 Result<UniqueFd> make_template_namespace(uint32_t block) {
@@ -84,11 +113,12 @@ Result<void> enter_template_namespace(int template_ns) {
   return {};
 }
 
-Result<NewPair> make_pair(uint32_t range_index) {
+Result<NewPair> make_pair(uint32_t range_index, const std::vector<network::RuleSet>& rule_sets) {
   ALCOVE_TRY_ASSIGN(const SandboxMaker maker,
                     SandboxMaker::become(range_index * network::kIdsPerRange));
-  ALCOVE_TRY_ASSIGN(const Holder holder, Holder::start(CLONE_NEWUSER | CLONE_NEWNET,
-                                                       [] { return sys::bring_loopback_up(); }));
+  ALCOVE_TRY_ASSIGN(const Holder holder, Holder::start(CLONE_NEWUSER | CLONE_NEWNET, [&rule_sets] {
+                      return prepare_network(rule_sets);
+                    }));
   ALCOVE_TRY(holder.write_maps(range_index * network::kIdsPerRange, network::kIdsPerRange));
   NewPair pair;
   ALCOVE_TRY_ASSIGN(pair.user_ns, holder.open("user"));

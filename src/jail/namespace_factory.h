@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "network/guest_network.h"
 #include "network/id_range.h"
 
 namespace alcove::jail {
@@ -21,11 +22,12 @@ Result<UniqueFd> make_template_namespace(uint32_t block);
 Result<void> enter_template_namespace(int template_ns);
 
 // User namespace and network namespace of a new pair, to be called after
-// enter_template_namespace().
+// enter_template_namespace(). The network has `lo` only, which leads everywhere, and the first of
+// the rule sets that the kernel takes.
 struct NewPair {
   UniqueFd user_ns;
   UniqueFd net_ns;
 };
-Result<NewPair> make_pair(uint32_t range_index);
+Result<NewPair> make_pair(uint32_t range_index, const std::vector<network::RuleSet>& rule_sets);
 
 }  // namespace alcove::jail

@@ -188,6 +188,14 @@ int main(int argc, char** argv) {
           "Size of the disk pool, e.g. 50G (default: 40 % of the free space, at most 100G); "
           "used when the pool is made")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  serve->add_flag("!--no-build-ca", serve_options.build_ca,
+                  "Do not show this machine's CA bundle (SSL_CERT_FILE, or the system's) to the "
+                  "steps of template builds");
+  serve
+      ->add_option("--dns", serve_options.resolvers,
+                   "Name servers that sandboxes' questions are led to, e.g. 9.9.9.9,1.1.1.1 "
+                   "(default: those of this machine's /etc/resolv.conf)")
+      ->delimiter(',');
   serve->add_flag("--verbose", verbose, "Log debug lines too");
   serve->footer(
       "Runs until SIGTERM or Ctrl-C; sandboxes go on and are found again at the next start. "

@@ -22,6 +22,7 @@ class DataDir {
   std::string database() const { return path_ + "/alcove.db"; }
   std::string layers() const { return path_ + "/layers"; }
   std::string agents() const { return path_ + "/agents"; }
+  std::string ca_bundle() const { return path_ + "/ca-certificates.crt"; }
   std::string env_file() const { return path_ + "/env"; }
   std::string pid_file() const { return path_ + "/server.pid"; }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "image/testing/temp_dir.h"
+#include "main/ca_bundle.h"
 #include "main/client_settings.h"
 #include "main/data_dir.h"
 #include "main/listen_address.h"
@@ -65,6 +66,29 @@ TEST(DataDir, WithAForeignVersionFileIsRefused) {
   const image::TempDir dir;
   std::ofstream(dir / "version") << "Debian";
   EXPECT_FALSE(DataDir::open(dir.path()));
+}
+
+TEST(CaBundle, IsTheFileThatTheEnvironmentNames) {
+  const image::TempDir dir;
+  std::ofstream(dir / "bundle") << "certificates";
+  ASSERT_EQ(setenv("SSL_CERT_FILE", (dir / "bundle").c_str(), 1), 0);
+  const auto copied = copy_ca_bundle(dir / "copy");
+  ASSERT_TRUE(copied) << copied.error().message();
+  EXPECT_EQ(*copied, dir / "copy");
+  EXPECT_EQ(content_of(dir / "copy"), "certificates");
+
+  struct stat before{};
+  struct stat after{};
+  ASSERT_EQ(stat((dir / "copy").c_str(), &before), 0);
+  ASSERT_TRUE(copy_ca_bundle(dir / "copy"));
+  ASSERT_EQ(stat((dir / "copy").c_str(), &after), 0);
+  EXPECT_EQ(before.st_ino, after.st_ino) << "the same content is the same file";
+
+  ASSERT_EQ(setenv("SSL_CERT_FILE", (dir / "missing").c_str(), 1), 0);
+  const auto missing = copy_ca_bundle(dir / "copy");
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().message().find("--no-build-ca"), std::string::npos);
+  ASSERT_EQ(unsetenv("SSL_CERT_FILE"), 0);
 }
 
 TEST(ListenAddress, IsParsed) {

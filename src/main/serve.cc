@@ -23,6 +23,7 @@
 #include "http/server.h"
 #include "image/upper_pool.h"
 #include "jail/jail_driver.h"
+#include "main/ca_bundle.h"
 #include "main/client_settings.h"
 #include "main/data_dir.h"
 #include "main/listen_address.h"
@@ -31,8 +32,10 @@
 #include "net/blocking_pool.h"
 #include "net/event_loops.h"
 #include "net/listener.h"
+#include "network/ip_address.h"
 #include "node/local_node.h"
 #include "node/meter.h"
+#include "relay/relay_client.h"
 #include "store/store.h"
 
 namespace alcove {
@@ -92,19 +95,30 @@ struct Foundation {
     store_pool.reset();
   }
 
-  Result<void> open(const std::string& layers_dir, uint64_t pool_size) {
+  struct Options {
+    std::string layers_dir;
+    uint64_t pool_size = 0;
+    std::vector<std::string> resolvers;
+  };
+
+  Result<void> open(const Options& options) {
     ALCOVE_TRY_ASSIGN(store, store::open_sqlite_store(data_dir.database()));
-    ALCOVE_TRY_ASSIGN(uppers, image::UpperPool::open(
-                                  {.data_dir = data_dir.path(), .pool_size_bytes = pool_size}));
+    ALCOVE_TRY_ASSIGN(uppers, image::UpperPool::open({.data_dir = data_dir.path(),
+                                                      .pool_size_bytes = options.pool_size}));
     jail::JailDriver::Options jail;
     ALCOVE_TRY_ASSIGN(jail.launcher_path, helper_program("alcove-jail"));
     jail.data_dir = data_dir.path();
-    if (!layers_dir.empty()) {
+    if (!options.layers_dir.empty()) {
       std::error_code error;
-      fs::create_directories(layers_dir, error);
-      if (error) return fail_errno(error.value(), cat("make ", layers_dir));
-      jail.extra_dirs.push_back(layers_dir);
+      fs::create_directories(options.layers_dir, error);
+      if (error) return fail_errno(error.value(), cat("make ", options.layers_dir));
+      jail.extra_dirs.push_back(options.layers_dir);
     }
+    ALCOVE_TRY_ASSIGN(const std::string relay_program, helper_program("alcove-relay"));
+    ALCOVE_TRY_ASSIGN(relay, relay::RelayClient::start({.program = relay_program,
+                                                        .data_dir = data_dir.path(),
+                                                        .resolvers = options.resolvers}));
+    jail.relay = relay;
     ALCOVE_TRY_ASSIGN(driver, jail::JailDriver::create(std::move(jail)));
     ALCOVE_TRY_ASSIGN(const std::string agent, helper_program("alcove-agent"));
     ALCOVE_TRY_ASSIGN(std::string agent_hash, agents.add(agent));
@@ -127,6 +141,7 @@ struct Foundation {
   SystemClock clock;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<image::UpperPool> uppers;
+  std::shared_ptr<relay::RelayClient> relay;
   std::unique_ptr<jail::JailDriver> driver;
   node::AgentStore agents;
   net::EventLoops loops;
@@ -198,23 +213,35 @@ Result<void> serve(const ServeOptions& options) {
     ALCOVE_TRY_ASSIGN(ListenAddress address, parse_listen_address(text));
     addresses.push_back(std::move(address));
   }
+  for (const std::string& text : options.resolvers) {
+    if (!network::IpAddress::parse(text)) {
+      return fail(Code::kInvalidArgument, cat("--dns ", text, ": expected an IP address"));
+    }
+  }
   ALCOVE_TRY_ASSIGN(templates::RecipeBook recipes, templates::RecipeBook::load(options.templates));
 
   ALCOVE_TRY_ASSIGN(DataDir data_dir, DataDir::open(options.data_dir));
   Foundation base(std::move(data_dir));
-  ALCOVE_TRY(base.open(options.layers_dir, options.pool_size_bytes));
+  ALCOVE_TRY(base.open({.layers_dir = options.layers_dir,
+                        .pool_size = options.pool_size_bytes,
+                        .resolvers = options.resolvers}));
 
   api::KeyRing keys(*base.store, *base.store_pool);
   api::TemplateCatalog catalog;
   api::Readiness readiness;
   std::atomic<bool> stopping = false;
   ALCOVE_TRY_ASSIGN(const std::string step_program, helper_program("alcove-step"));
+  std::string ca_bundle;
+  if (options.build_ca) {
+    ALCOVE_TRY_ASSIGN(ca_bundle, copy_ca_bundle(base.data_dir.ca_bundle()));
+  }
   ALCOVE_TRY_ASSIGN(
       templates::TemplateEngine engine,
       templates::TemplateEngine::open(
           {.data_dir = options.layers_dir.empty() ? base.data_dir.path() : options.layers_dir,
            .driver = base.driver.get(),
            .step_program = step_program,
+           .ca_bundle = ca_bundle,
            .recipes = recipes,
            .canceled = &stopping}));
   TemplatePreparer preparer({.store = *base.store,
@@ -287,11 +314,15 @@ Result<void> end_all(const std::string& path) {
   ALCOVE_TRY_ASSIGN(DataDir data_dir, DataDir::open(path));
   // No server ever ran here: nothing to end, and no reason to make a pool.
   if (!fs::exists(data_dir.database())) return image::unmount_pool(path);
+  std::shared_ptr<relay::RelayClient> relay;
   {
     Foundation base(std::move(data_dir));
-    ALCOVE_TRY(base.open(/*layers_dir=*/"", /*pool_size=*/0));
+    ALCOVE_TRY(base.open({}));
+    relay = base.relay;
     base.node->end_all();
   }
+  // After the sandboxes, whose ends it is told.
+  ALCOVE_TRY(relay->stop());
   return image::unmount_pool(path);
 }
 

@@ -18,6 +18,10 @@ struct ServeOptions {
   std::vector<std::string> templates;
   // Where layers are kept; empty = below the data directory.
   std::string layers_dir;
+  // Whether build steps trust what this machine trusts (ca_bundle.h).
+  bool build_ca = true;
+  // Name servers for sandboxes; none: those of the host.
+  std::vector<std::string> resolvers;
   // 0: chosen from the free space.
   uint64_t pool_size_bytes = 0;
 };

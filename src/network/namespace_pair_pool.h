@@ -21,7 +21,8 @@
 
 namespace alcove::network {
 
-// A user namespace that maps one range, and a network namespace it owns in which only `lo` is up.
+// A user namespace that maps one range, and a network namespace it owns that is ready for the relay
+// (guest_network.h).
 struct NamespacePair {
   IdRange range;
   UniqueFd user_ns;

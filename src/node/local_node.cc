@@ -73,6 +73,9 @@ Task<Result<LocalNode::SandboxPtr>> LocalNode::boot(const SandboxId& id,
   spec.hostname = image.hostname;
   spec.agent_path = deps_.agents.path(agent_hash_);
   spec.agent_args = {"--listen-fd", "3"};
+  if (!request.allow_internet_access.value_or(true)) {
+    spec.egress.reach = network::EgressPolicy::Reach::kNone;
+  }
 
   auto made = co_await deps_.kernel_pool.run(
       [this, spec = std::move(spec)]() mutable -> Result<std::unique_ptr<sandbox::Machine>> {

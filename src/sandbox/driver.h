@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "network/egress_policy.h"
 
 namespace alcove::sandbox {
 
@@ -20,6 +21,9 @@ struct Limits {
   uint32_t pids = 2048;
   uint64_t disk_bytes = 10ull << 30;
 };
+
+// Where BootSpec::ca_bundle is found inside.
+inline constexpr const char* kCaBundleInside = "/run/alcove/ca-certificates.crt";
 
 // Everything a driver needs to start a sandbox. All paths are on the host.
 struct BootSpec {
@@ -39,6 +43,10 @@ struct BootSpec {
   std::string agent_path;
   std::vector<std::string> agent_args;
   uint16_t agent_port = 49983;
+  // A file of certificates that is shown read-only as kCaBundleInside; empty: none.
+  std::string ca_bundle;
+  // What it may reach outside; in force before boot() returns.
+  network::EgressPolicy egress;
 };
 
 struct Usage {

@@ -4,15 +4,12 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "base/assert.h"
 #include "sys/file_io.h"
@@ -55,15 +52,6 @@ Result<UniqueFd> connect_loopback_in(int netns, int home, IpFamily family, uint1
   }
   if (status != 0 && errno != EINPROGRESS) return fail_errno(errno, "connect");
   return fd;
-}
-
-int bring_loopback_up() {
-  const UniqueFd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  if (!fd.valid()) return errno;
-  ifreq request{};
-  std::strncpy(request.ifr_name, "lo", IFNAMSIZ - 1);
-  request.ifr_flags = IFF_UP | IFF_RUNNING;
-  return ::ioctl(fd.get(), SIOCSIFFLAGS, &request) == 0 ? 0 : errno;
 }
 
 }  // namespace alcove::sys

@@ -19,7 +19,4 @@ enum class IpFamily { kV4, kV6 };
 // other threads do not notice.
 Result<UniqueFd> connect_loopback_in(int netns, int home, IpFamily family, uint16_t port);
 
-// Brings `lo` of the calling thread's network namespace up. Returns 0 or an errno.
-int bring_loopback_up();
-
 }  // namespace alcove::sys

@@ -207,6 +207,7 @@ Result<void> TemplateEngine::make_steps_layer(const Plan& plan, const image::Lay
   job.work_dir = stage.scratch() + "/work";
   job.step_program = stage.scratch() + "/alcove-step";
   job.hostname = plan.build.hostname;
+  job.ca_bundle = options_.ca_bundle;
   ALCOVE_TRY(image::make_directories(job.work_dir, 0755));
   ALCOVE_TRY(copy_program(options_.step_program, job.step_program));
   ALCOVE_TRY(run_steps(*options_.driver, job, progress));

@@ -28,6 +28,9 @@ class TemplateEngine {
     sandbox::Driver* driver = nullptr;
     // The program alcove-step.
     std::string step_program;
+    // What steps trust, for as long as they run: a file that the driver can mount. It is no part
+    // of a template and of no hash. Empty: what the template's own files say.
+    std::string ca_bundle = {};
     // Where `from.template` is looked up.
     RecipeBook recipes = {};
     // When it is set, builds under way fail soon; outlives the engine.

@@ -73,12 +73,14 @@ class EngineInJail : public ::testing::Test {
     auto engine = TemplateEngine::open({.data_dir = data_dir(),
                                         .driver = driver_.get(),
                                         .step_program = ALCOVE_STEP_PROGRAM,
+                                        .ca_bundle = ca_bundle_,
                                         .recipes = std::move(book)});
     EXPECT_TRUE(engine);
     return engine->ensure(wanted, {});
   }
 
   image::TempDir dir_;
+  std::string ca_bundle_;
   std::string cgroup_prefix_ = "alcove-template-test-" + std::to_string(::getpid());
   std::unique_ptr<jail::JailDriver> driver_;
 };
@@ -125,6 +127,23 @@ TEST_F(EngineInJail, TurnsWhatStepsDidIntoALayerForOtherJails) {
                             book);
   ASSERT_TRUE(child) << child.error().message();
   EXPECT_EQ(child->layers.size(), built->layers.size() + 1);
+}
+
+TEST_F(EngineInJail, TheCaBundleIsThereForStepsAndNotInTheLayer) {
+  ca_bundle_ = data_dir() + "/bundle";
+  image::write_text(ca_bundle_, "certificates\n");
+  const auto built = ensure(recipe("trusting", R"sh(
+    test "$(cat "$SSL_CERT_FILE")" = certificates
+    test "$(cat /run/alcove/ca-certificates.crt)" = certificates
+    touch /etc/made
+  )sh",
+                                   "directory = \"rootfs\""));
+  ASSERT_TRUE(built) << built.error().message();
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(built->layers[1])) {
+    names.push_back(entry.path().filename());
+  }
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("etc", "made"));
 }
 
 TEST_F(EngineInJail, LeavesNothingWhenAStepFails) {

@@ -259,6 +259,30 @@ TEST_F(TemplateEngineTest, MakesALayerOnceForManyWaiters) {
   expect_nothing_left();
 }
 
+TEST_F(TemplateEngineTest, StepsAreToldOfTheCaBundleAndHashesAreNot) {
+  const Recipe wanted = recipe(
+      "name = \"a\"\nsteps = ['echo $SSL_CERT_FILE $PIP_CERT $REQUESTS_CA_BUNDLE "
+      "$NODE_EXTRA_CA_CERTS $GIT_SSL_CAINFO > made']\n[env]\nPIP_CERT = \"own\"");
+  const auto without = ensure(wanted);
+  ASSERT_TRUE(without) << without.error().message();
+  EXPECT_EQ(content(*without, "made"), "own\n");
+  EXPECT_EQ(driver_.boots().back().ca_bundle, "");
+
+  auto trusting = TemplateEngine::open({.data_dir = dir_ / "other",
+                                        .driver = &driver_,
+                                        .step_program = ALCOVE_STEP_PROGRAM,
+                                        .ca_bundle = "/bundle"});
+  ASSERT_TRUE(trusting);
+  const auto with = trusting->ensure(wanted, {});
+  ASSERT_TRUE(with) << with.error().message();
+  const std::string inside = sandbox::kCaBundleInside;
+  // What the recipe itself says counts.
+  EXPECT_EQ(content(*with, "made"), inside + " own " + inside + " " + inside + " " + inside + "\n");
+  EXPECT_EQ(driver_.boots().back().ca_bundle, "/bundle");
+  EXPECT_EQ(with->hash, without->hash);
+  EXPECT_THAT(with->envs, ElementsAre(Pair("PIP_CERT", "own")));
+}
+
 TEST_F(TemplateEngineTest, HasTheSameIdsEverywhere) {
   EXPECT_EQ(template_id_of("base"), template_id_of("base"));
   EXPECT_NE(template_id_of("base"), template_id_of("large"));

@@ -20,15 +20,13 @@
 #include "image/file_copy.h"
 #include "image/files.h"
 #include "image/tree.h"
+#include "network/guest_network.h"
 #include "template/recipe_hash.h"
 
 namespace alcove::templates {
 namespace {
 
 using Item = FilePlan::Item;
-
-// What the original's images have; the relay answers whatever is asked here.
-constexpr const char* kResolvConf = "nameserver 8.8.8.8\n";
 
 std::string hosts_file(const std::string& hostname) {
   return cat("127.0.0.1\tlocalhost ", hostname, "\n", "::1\tlocalhost ip6-localhost ip6-loopback ",
@@ -87,9 +85,10 @@ void add_host_files(std::vector<Item>& items, const std::string& hostname) {
   if (!has_item(items, "etc")) {
     items.insert(items.begin(), Item{.path = "etc", .type = Item::Type::kDirectory, .mode = 0755});
   }
-  const std::pair<const char*, std::string> files[] = {{"etc/hostname", hostname + "\n"},
-                                                       {"etc/hosts", hosts_file(hostname)},
-                                                       {"etc/resolv.conf", kResolvConf}};
+  const std::pair<const char*, std::string> files[] = {
+      {"etc/hostname", hostname + "\n"},
+      {"etc/hosts", hosts_file(hostname)},
+      {"etc/resolv.conf", cat("nameserver ", network::kGuestNameServer, "\n")}};
   for (const auto& [path, content] : files) {
     if (!has_item(items, path)) items.push_back(Item{.path = path, .content = content});
   }

@@ -42,7 +42,7 @@ struct Recipe {
   From from;
   // Permissions of files from root/ that are not 0644 (0755 if executable): path -> mode.
   std::map<std::string, uint32_t> modes;
-  // Shell commands, run as root in a jail without network, in this order.
+  // Shell commands, run as root in a jail with internet access, in this order.
   std::vector<std::string> steps;
   // Absent: those of the template it starts from, else user "user", its home and "e2b.local".
   std::optional<std::string> user;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "base/defer.h"
@@ -25,6 +26,9 @@ constexpr uint32_t kBuildPids = 4096;
 constexpr uint32_t kBuildVcpus = 4;
 // Build jails share prepared resources with each other, never with sandboxes.
 constexpr const char* kPoolKey = "build";
+// OpenSSL and curl, pip, requests, Node, git.
+constexpr std::array kCaBundleVariables = {"SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE",
+                                           "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO"};
 
 std::vector<std::string> step_arguments(const StepJob& job) {
   std::map<std::string, std::string> envs = {
@@ -33,6 +37,9 @@ std::vector<std::string> step_arguments(const StepJob& job) {
       {"USER", "root"},
       {"DEBIAN_FRONTEND", "noninteractive"},
   };
+  if (!job.ca_bundle.empty()) {
+    for (const char* name : kCaBundleVariables) envs[name] = sandbox::kCaBundleInside;
+  }
   for (const auto& [name, value] : job.envs) envs[name] = value;
   std::vector<std::string> arguments;
   for (const auto& [name, value] : envs) arguments.push_back(cat(name, "=", value));
@@ -160,6 +167,8 @@ Result<void> run_steps(sandbox::Driver& driver, const StepJob& job, const Progre
   spec.hostname = job.hostname;
   spec.agent_path = job.step_program;
   spec.agent_args = step_arguments(job);
+  spec.ca_bundle = job.ca_bundle;
+  spec.egress.reach = network::EgressPolicy::Reach::kInternet;
   auto machine = driver.boot(spec);
   if (!machine) return fail(std::move(machine).error().context("start the build jail"));
 

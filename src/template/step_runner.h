@@ -30,6 +30,8 @@ struct StepJob {
   // The program alcove-step at a place that the driver can mount.
   std::string step_program;
   std::string hostname;
+  // Certificates that the steps trust, at a place that the driver can mount; empty: the template's.
+  std::string ca_bundle;
   std::chrono::seconds timeout = std::chrono::hours(1);
   // Looked at several times a second: when it is set, the run ends with kAborted.
   const std::atomic<bool>* canceled = nullptr;

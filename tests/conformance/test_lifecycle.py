@@ -301,7 +301,11 @@ async def test_timeout_above_the_limit(client):
 
 async def test_no_egress_with_internet_off(make_sandbox):
     sandbox = await make_sandbox(allow_internet_access=False)
-    assert (await got(sandbox.commands.run("echo ok"))).stdout == "ok\n"
+    # 7: could not connect; at once, not after a wait.
+    command = "curl -s -o /dev/null -m 20 -w '%{time_total}' http://198.51.100.7/; echo \" $?\""
+    seconds, status = (await got(sandbox.commands.run(command))).stdout.split()
+    assert status == "7"
+    assert float(seconds) < 1
 
 
 async def test_private_traffic_gives_a_token(make_sandbox):

@@ -22,6 +22,7 @@ _NODE_TESTS = _CONFORMANCE / "js"
 _SECURITY = paths.TESTS / "security"
 _CHAOS = paths.TESTS / "chaos"
 _DOCS = paths.TESTS / "docs"
+_NETWORK = paths.TESTS / "network"
 _POOL_SIZE = "8GiB"
 # A suite that hangs must not take the whole run with it.
 _SUITE_LIMIT = 1800
@@ -30,7 +31,7 @@ _SUITE_LIMIT = 1800
 class TestServer:
     """A server on a fresh data directory and a free port; leaves nothing behind."""
 
-    def __init__(self):
+    def __init__(self, *, templates=(), options=(), environ=None):
         data = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
         owners.mark(data)
         # The busybox recipe gets its root here, from this machine's busybox.
@@ -41,8 +42,10 @@ class TestServer:
             data=data,
             listen=f"127.0.0.1:{_free_port()}",
             pool_size=_POOL_SIZE,
-            templates=(paths.ROOT / "templates", own),
+            templates=(paths.ROOT / "templates", own, *templates),
             layers=cache.folder("layers"),
+            options=tuple(options),
+            environ=environ,
         )
         # mkdtemp makes it private; an ordinary data directory can be passed through.
         self.server.data.chmod(0o755)
@@ -142,6 +145,12 @@ def docs(environ, *, only=(), extra=()):
         "ALCOVE_NODE_MODULES": str(clients.node_modules_for(newest)),
     }
     files = _python_files(_DOCS, only)
+    return _pytest(newest, files, environ, "", extra) if files else results.Counts()
+
+
+def network(environ, *, only=(), extra=()):
+    newest = clients.generations()[-1]
+    files = _python_files(_NETWORK, only)
     return _pytest(newest, files, environ, "", extra) if files else results.Counts()
 
 

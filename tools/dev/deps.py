@@ -15,12 +15,13 @@ _PACKAGES = {
         libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev libexpected-dev libfmt-dev
         libspdlog-dev libcli11-dev libtomlplusplus-dev libssl-dev zlib1g-dev libsqlite3-dev
         libarchive-dev libseccomp-dev libprotozero-dev libgtest-dev libgmock-dev
+        libnftnl-dev
     """,
     "serve": """
         mmdebstrap debian-archive-keyring btrfs-progs ca-certificates
     """,
     "test": """
-        python3-venv busybox-static iproute2
+        python3-venv busybox-static iproute2 git openssl
     """,
     "lint": """
         clang-format-19 clang-tidy-19

@@ -19,6 +19,7 @@ import cleaning  # noqa: E402
 import console  # noqa: E402
 import deps  # noqa: E402
 import linting  # noqa: E402
+import network_stage  # noqa: E402
 import paths  # noqa: E402
 import serving  # noqa: E402
 import testing  # noqa: E402
@@ -72,6 +73,7 @@ def _parser():
     up.add_argument("--detach", action="store_true", help="return when a create of `base` would succeed")
     up.add_argument("--listen", default="", metavar="ADDRESS:PORT", help="default: port 3000 on 127.0.0.1 and ::1")
     up.add_argument("--pool-size", default="", metavar="SIZE", help="disk pool of all sandboxes, as 8GiB (default: 40 %% of the free space, at most 100 GiB)")
+    up.add_argument("--dns", default="", metavar="ADDRESS[,ADDRESS]", help="name servers for sandboxes (default: those of this machine)")
     up.add_argument("--templates", action="append", type=Path, metavar="DIR", help="recipes to build (default: templates/; may be given again)")
 
     down = task("down", "stop the server; sandboxes go on running")
@@ -116,6 +118,7 @@ def _up(options):
         data=options.data_dir.absolute(),
         listen=options.listen,
         pool_size=options.pool_size,
+        dns=options.dns,
         templates=tuple(folder.absolute() for folder in templates),
     )
     running = server.pid()
@@ -150,6 +153,8 @@ def _down(options):
 
 
 def _clean(options):
+    for name in network_stage.remove_orphans():
+        console.say(f"{name} removed")
     cleaning.clean(options.data_dir.absolute(), with_data=options.data)
 
 

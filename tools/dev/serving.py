@@ -29,8 +29,11 @@ class Server:
     data: Path
     listen: str = ""  # empty: the server's own default
     pool_size: str = ""
+    dns: str = ""  # empty: the host's name servers
     templates: tuple = (paths.ROOT / "templates",)
     layers: Path = None  # a cache of built layers beside the data directory
+    options: tuple = ()  # further arguments of `alcove serve`
+    environ: dict = None  # None: this process's own
     program: Path = paths.program("alcove")
 
     @property
@@ -51,10 +54,13 @@ class Server:
             args += ["--listen", self.listen]
         if self.pool_size:
             args += ["--pool-size", self.pool_size]
+        if self.dns:
+            args += ["--dns", self.dns]
         for folder in self.templates:
             args += ["--templates", folder]
         if self.layers:
             args += ["--layers", self.layers]
+        args += self.options
         return [str(a) for a in args]
 
     def pid(self):
@@ -84,7 +90,7 @@ class Server:
         self.log_file.parent.mkdir(exist_ok=True)
         with open(self.log_file, "ab") as log:
             process = subprocess.Popen(
-                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=self.environ
             )
         self.pid_file.write_text(f"{process.pid}\n")
         return process

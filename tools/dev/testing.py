@@ -17,6 +17,7 @@ import client_stages
 import clients
 import console
 import deps
+import network_stage
 import newcomer_stage
 import paths
 import results
@@ -31,6 +32,7 @@ STAGES = {
     "security": "attempts to get out of a sandbox, or at another one",
     "docs": "the documentation's examples, run as they are shown",
     "chaos": "servers that are killed, stopped and replaced while they work",
+    "network": "what sandboxes and builds reach, in an internet that the test makes",
     "tsan": "unit tests under the thread sanitizer (only with --full or by name)",
     "newcomer": "README's first steps in a fresh Debian root (only with --full or by name)",
 }
@@ -60,16 +62,19 @@ def plan(options):
     stages, rooms, files = [], [], []
     for name in options.names:
         stem = name.removeprefix("test_").removesuffix(".py").removesuffix(".test.mjs")
+        is_room = (paths.ROOT / "src" / name / "CMakeLists.txt").exists()
         if name in STAGES:
             stages.append(name)
+            # `network` is both.
+            rooms += [name] if is_room else []
         elif stem in client_stages.names():
             files.append(stem)
-        elif (paths.ROOT / "src" / name / "CMakeLists.txt").exists():
+        elif is_room:
             rooms.append(name)
         else:
             known = [*STAGES, *sorted(client_stages.names())]
             raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
-    for stage in ("security", "docs", "chaos"):
+    for stage in ("security", "docs", "chaos", "network"):
         if any((paths.TESTS / stage / f"test_{stem}.py").exists() for stem in files):
             stages.append(stage)
     if any(client_stages.is_conformance(stem) for stem in files):
@@ -99,7 +104,8 @@ class Run:
     def __init__(self, plan):
         self.plan = plan
         self.stages = []
-        self.needs_clients = bool({"conformance", "security", "docs", "chaos"} & set(plan.stages))
+        self.needs_server = bool({"conformance", "security", "docs", "chaos"} & set(plan.stages))
+        self.needs_clients = self.needs_server or "network" in plan.stages
 
     def stage(self, name, work, note=""):
         """Runs one stage to its end, whatever happens in it. Returns False if it failed."""
@@ -125,13 +131,16 @@ class Run:
                 if self.stage("deps", self._deps):
                     fetched = fetcher.submit(self._fetch_clients) if self.needs_clients else None
                     built = self.plan.server_env is not None or self.stage("build", self._build)
-                    if built and self.needs_clients and not self.plan.server_env:
+                    if built and self.needs_server and not self.plan.server_env:
                         server = client_stages.TestServer()
                         server.start()
                     if built:
                         self._without_server()
                     if built and self.needs_clients and self.stage("clients", fetched.result):
-                        self._with_server(server)
+                        if self.needs_server:
+                            self._with_server(server)
+                        if "network" in self.plan.stages:
+                            self._network()
             finally:
                 if server:
                     self.stage("cleanup", lambda: _cleanup(server))
@@ -191,6 +200,13 @@ class Run:
         if "chaos" in self.plan.stages:
             rounds = self.plan.chaos_rounds
             self.stage("chaos", lambda: client_stages.chaos(environ, rounds=rounds, only=self.plan.files, extra=self.plan.pytest))
+
+    def _network(self):
+        if self.plan.server_env:
+            skipped = results.Counts(skipped=1)
+            self.stages.append(results.Stage("network", 0, skipped, "needs a server of its own, not --server-env"))
+            return
+        self.stage("network", lambda: network_stage.run(only=self.plan.files, extra=self.plan.pytest))
 
     def _conformance(self, environ):
         for generation in clients.generations():

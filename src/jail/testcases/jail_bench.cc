@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the alcove authors
-// jail_bench <alcove-jail> <agent> <layer dir> [boots] [kept]: how long a boot takes until the
-// agent has accepted a connection, and what an idle sandbox costs. Needs root.
+// jail_bench <alcove-jail> <alcove-relay> <agent> <layer dir> [boots] [kept]: how long a boot takes
+// until the agent has accepted a connection, and what an idle sandbox costs. Needs root.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -130,23 +130,29 @@ void measure_memory(Bench& bench, int kept) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) return 2;
+  if (argc < 5) return 2;
   Bench bench;
   bench.data_dir = alcove::cat("/tmp/alcove-bench-", alcove::random_alphanumeric(8));
   std::filesystem::create_directories(bench.data_dir);
-  std::filesystem::copy_file(argv[2], bench.data_dir + "/agent");
-  bench.layer = std::filesystem::canonical(argv[3]);
+  std::filesystem::copy_file(argv[3], bench.data_dir + "/agent");
+  bench.layer = std::filesystem::canonical(argv[4]);
+  auto relay = alcove::relay::RelayClient::start(
+      {.program = argv[2], .data_dir = bench.data_dir, .resolvers = {}});
+  if (!relay) give_up(relay.error());
+  const std::shared_ptr<alcove::relay::RelayClient> shared_relay = std::move(*relay);
   auto driver = alcove::jail::JailDriver::create({.launcher_path = argv[1],
                                                   .data_dir = bench.data_dir,
                                                   .extra_dirs = {bench.layer},
-                                                  .cgroup_prefix = {}});
+                                                  .cgroup_prefix = {},
+                                                  .relay = shared_relay});
   if (!driver) give_up(driver.error());
   bench.driver = std::move(*driver);
   bench.driver->warm("bench");
   ::usleep(100'000);
-  measure_boots(bench, argc > 4 ? std::atoi(argv[4]) : 200);
-  if (argc > 5) measure_memory(bench, std::atoi(argv[5]));
+  measure_boots(bench, argc > 5 ? std::atoi(argv[5]) : 200);
+  if (argc > 6) measure_memory(bench, std::atoi(argv[6]));
   bench.driver.reset();
+  (void)shared_relay->stop();
   std::filesystem::remove_all(bench.data_dir);
   return 0;
 }

@@ -54,7 +54,8 @@ class JailFixture : public ::testing::Test {
             .data_dir = data_dir_,
             .extra_dirs = {},
             .cgroup_prefix = prefix_,
-            .pairs_per_key = pairs_per_key_};
+            .pairs_per_key = pairs_per_key_,
+            .relay = nullptr};
   }
 
   void start_driver() {

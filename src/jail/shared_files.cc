@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the alcove authors
-#include "jail/agent_files.h"
+#include "jail/shared_files.h"
 
 #include <fcntl.h>
 #include <sys/sendfile.h>
@@ -24,15 +24,15 @@ Result<void> copy(int from, const std::string& to, off_t size) {
   ALCOVE_TRY_ASSIGN(const UniqueFd out, sys::open_file(to, O_WRONLY | O_CREAT | O_EXCL, 0555));
   for (off_t done = 0; done < size;) {
     const ssize_t sent = ::sendfile(out.get(), from, &done, static_cast<size_t>(size - done));
-    if (sent < 0) return fail_errno(errno, "copy the agent");
-    if (sent == 0) return fail(Code::kDataLoss, "the agent became shorter while it was copied");
+    if (sent < 0) return fail_errno(errno, cat("copy to ", to));
+    if (sent == 0) return fail(Code::kDataLoss, "a file became shorter while it was copied");
   }
   return {};
 }
 
 }  // namespace
 
-Result<std::string> AgentFiles::find(const std::string& path) {
+Result<std::string> SharedFiles::find(const std::string& path) {
   ALCOVE_TRY_ASSIGN(const UniqueFd file, sys::open_file(path, O_RDONLY));
   struct stat now{};
   if (::fstat(file.get(), &now) != 0) return fail_errno(errno, path);
@@ -40,7 +40,7 @@ Result<std::string> AgentFiles::find(const std::string& path) {
   for (const Copy& known : copies_) {
     if (same_file(known.original, now)) return known.path;
   }
-  const std::string to = cat(kLeanAgents, "/", copies_.size());
+  const std::string to = cat(kLeanShared, "/", copies_.size());
   (void)::unlink(to.c_str());
   ALCOVE_TRY(copy(file.get(), to, now.st_size));
   copies_.push_back({now, to});

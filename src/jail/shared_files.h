@@ -11,11 +11,12 @@
 
 namespace alcove::jail {
 
-// The launcher's copies of agents, in memory: one copy serves all sandboxes (shared pages), and
-// their mount tables do not tell where the data directory lies.
-class AgentFiles {
+// The launcher's copies of agents and other files that are shown in sandboxes, in memory: one copy
+// serves all of them (shared pages), and their mount tables do not tell where the data directory
+// lies.
+class SharedFiles {
  public:
-  // The copy of this program, made at first use and again if the file has changed.
+  // The copy of this file, made at first use and again if the file has changed.
   Result<std::string> find(const std::string& path);
 
  private:

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace alcove {
+
+// Copies the certificates that this machine trusts to `target`: the file named by SSL_CERT_FILE,
+// else the first of the places where systems keep them. Jails can only be shown what lies in the
+// data directory. Returns `target`, or nothing if this machine has no such file.
+Result<std::string> copy_ca_bundle(const std::string& target);
+
+}  // namespace alcove

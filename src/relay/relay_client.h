@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "network/egress_policy.h"
+#include "relay/control_messages.h"
+
+namespace alcove::relay {
+
+// The server's end of the relay. Finds the one that serves the data directory or starts it, starts
+// it again when it has died, and then opens all sandboxes anew. Calls block. Thread-safe.
+class RelayClient {
+ public:
+  struct Options {
+    std::string program;  // `alcove-relay`
+    std::string data_dir;
+    // Name servers instead of the host's.
+    std::vector<std::string> resolvers;
+    // A relay that does not answer for so long is replaced.
+    std::chrono::milliseconds timeout = std::chrono::seconds(10);
+  };
+  using Netns = std::shared_ptr<const UniqueFd>;
+
+  static Result<std::unique_ptr<RelayClient>> start(Options options);
+  // The relay and its connections stay.
+  ~RelayClient();
+  RelayClient(const RelayClient&) = delete;
+  RelayClient& operator=(const RelayClient&) = delete;
+
+  // Lets the sandbox reach what the policy says. In two parts, so that the caller can do something
+  // else meanwhile; what was begun is in force, and ended by close(), in any case.
+  class Opening {
+   private:
+    friend class RelayClient;
+    std::string id;
+    UniqueFd answers;
+  };
+  Opening begin_open(const SandboxId& id, network::EgressPolicy policy, Netns netns);
+  Result<void> finish_open(Opening opening);
+
+  // Ends the sandbox's connections; nothing leaves it any more.
+  void close(const SandboxId& id);
+  // Closes what an earlier server had opened and is no more.
+  Result<void> keep_only(const std::vector<SandboxId>& ids);
+
+  // Ends the relay.
+  Result<void> stop();
+
+  // The process that serves now.
+  pid_t pid() const;
+
+ private:
+  struct Known {
+    network::EgressPolicy policy;
+    Netns netns;
+  };
+
+  explicit RelayClient(Options options);
+
+  // Those need mutex_.
+  Result<void> connect();
+  Result<void> greet();
+  Result<void> open_all();
+  Result<void> spawn();
+  void disconnect();
+  void reap();
+
+  Result<UniqueFd> send(const Request& request, const std::vector<int>& fds);
+  Result<Answer> receive(const UniqueFd& answers) const;
+  // Sends and waits for the answer, on a new relay if the old one fails.
+  Result<Answer> call(const Request& request, const std::vector<int>& fds);
+  void watch();
+
+  const Options options_;
+  UniqueFd wake_;  // an eventfd for the watcher
+
+  mutable std::mutex mutex_;
+  UniqueFd socket_;
+  uint64_t generation_ = 0;  // counts connections
+  pid_t child_ = -1;         // a relay that this process has started
+  std::map<std::string, Known> known_;
+  bool stopping_ = false;
+  std::thread watcher_;
+};
+
+}  // namespace alcove::relay

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+// Lives and deaths of relay and server.
+#include "relay/relay_client.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "relay/testing/relay_fixture.h"
+
+namespace alcove::relay::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using Reach = network::EgressPolicy::Reach;
+
+class RelayLife : public RelayFixture {
+ protected:
+  struct Pair {
+    Attempt client;
+    UniqueFd server;
+  };
+
+  void SetUp() override {
+    RelayFixture::SetUp();
+    if (!net_) return;
+    listener_ = listen_in(net_->internet, to_);
+    open_guest();
+  }
+
+  Pair connect() {
+    Pair pair{connect_in(net_->guest, to_, 3s), {}};
+    if (pair.client.error == 0) pair.server = accept_from(listener_);
+    return pair;
+  }
+
+  static void expect_works(const Pair& pair) {
+    ASSERT_EQ(pair.client.error, 0);
+    ASSERT_TRUE(send_text(pair.client.fd, "ping"));
+    EXPECT_EQ(receive_text(pair.server, 4), "ping");
+    ASSERT_TRUE(send_text(pair.server, "pong"));
+    EXPECT_EQ(receive_text(pair.client.fd, 4), "pong");
+  }
+
+  static bool alive(pid_t pid) { return ::kill(pid, 0) == 0; }
+
+  const network::Endpoint to_ = endpoint("198.51.100.7", 80);
+  UniqueFd listener_;
+};
+
+TEST_F(RelayLife, AKilledRelayIsBackWithinASecond) {
+  const Pair before = connect();
+  expect_works(before);
+  const pid_t killed = client_->pid();
+  ::kill(killed, SIGKILL);
+  // The old connection has ended, on both sides.
+  EXPECT_EQ(receive_text(before.server, 1).substr(0, 6), "");
+  EXPECT_NE(receive_text(before.client.fd, 1), "x");
+  ASSERT_TRUE(eventually([&] { return client_->pid() > 0 && client_->pid() != killed; }));
+  // A connect that began in the gap succeeds with the next try of the program's kernel, after 1 s.
+  const Pair after = connect();
+  expect_works(after);
+  EXPECT_LT(after.client.took, 2s);
+}
+
+TEST_F(RelayLife, WithoutARelayNothingLeaves) {
+  ASSERT_TRUE(client_->stop());
+  EXPECT_EQ(connect_in(net_->guest, to_, 300ms).error, ETIMEDOUT);
+  const UniqueFd server = bind_datagrams_in(net_->internet, to_);
+  const UniqueFd datagrams = datagrams_in(net_->guest, to_);
+  (void)send_text(datagrams, "x");
+  EXPECT_EQ(receive_text(datagrams, 1), "(error 113)");  // EHOSTUNREACH
+}
+
+TEST_F(RelayLife, ConnectionsLiveOnOverARestartOfTheServer) {
+  const Pair connection = connect();
+  const pid_t relay = client_->pid();
+  client_.reset();
+  expect_works(connection);
+  expect_works(connect());
+  start_client();
+  EXPECT_EQ(client_->pid(), relay);
+  open_guest();
+  ASSERT_TRUE(client_->keep_only({id_}));
+  expect_works(connection);
+}
+
+TEST_F(RelayLife, WhatANewServerDoesNotKnowIsClosed) {
+  const Pair connection = connect();
+  client_.reset();
+  start_client();
+  ASSERT_TRUE(client_->keep_only({}));
+  EXPECT_EQ(receive_text(connection.client.fd, 1), "(error 104)");  // ECONNRESET
+  EXPECT_EQ(connect_in(net_->guest, to_, 300ms).error, ETIMEDOUT);
+}
+
+TEST_F(RelayLife, ManyForgottenSandboxesAreClosed) {
+  const size_t before = relay_descriptors();
+  // More than one page of the relay's list.
+  for (size_t i = 0; i < kListingSize + 100; ++i) {
+    ASSERT_TRUE(client_->finish_open(
+        client_->begin_open(make_sandbox_id(), {Reach::kNone}, net_->guest.shared())));
+  }
+  EXPECT_GE(relay_descriptors(), before + kListingSize + 100);
+  client_.reset();
+  start_client();
+  open_guest();
+  ASSERT_TRUE(client_->keep_only({id_}));
+  EXPECT_EQ(relay_descriptors(), before);
+  expect_works(connect());
+}
+
+TEST_F(RelayLife, CloseEndsConnectionsAndFreesDescriptors) {
+  const size_t before = relay_descriptors();
+  const Pair connection = connect();
+  client_->close(id_);
+  EXPECT_EQ(receive_text(connection.client.fd, 1), "(error 104)");
+  EXPECT_TRUE(eventually([&] { return relay_descriptors() == before - 4; }))
+      << relay_descriptors() << " of " << before;
+}
+
+TEST_F(RelayLife, ANewPolicyCutsWhatItDoesNotAllow) {
+  const Pair connection = connect();
+  open_guest(Reach::kNone);
+  EXPECT_EQ(receive_text(connection.client.fd, 1), "(error 104)");
+  EXPECT_EQ(connect_in(net_->guest, to_).error, EHOSTUNREACH);
+  open_guest(Reach::kInternet);
+  expect_works(connect());
+}
+
+TEST_F(RelayLife, StopEndsTheProcess) {
+  const pid_t relay = client_->pid();
+  ASSERT_TRUE(client_->stop());
+  EXPECT_FALSE(alive(relay));
+  // Opening is refused, and nothing starts it again.
+  EXPECT_FALSE(client_->finish_open(
+      client_->begin_open(make_sandbox_id(), {Reach::kInternet}, net_->guest.shared())));
+}
+
+TEST_F(RelayLife, ItHasFewPrivileges) {
+  const auto status = sys::read_file(cat("/proc/", client_->pid(), "/status"));
+  ASSERT_TRUE(status);
+  // SYS_ADMIN, NET_RAW, NET_ADMIN, NET_BIND_SERVICE.
+  for (const char* line :
+       {"CapEff:\t0000000000203400\n", "CapPrm:\t0000000000203400\n", "CapBnd:\t0000000000203400\n",
+        "CapInh:\t0000000000000000\n", "NoNewPrivs:\t1\n", "Threads:\t1\n"}) {
+    EXPECT_NE(status->find(line), std::string::npos) << line << *status;
+  }
+  EXPECT_EQ(std::filesystem::read_symlink(cat("/proc/", client_->pid(), "/cwd")), "/");
+}
+
+class SlowRelay : public RelayFixture {
+ protected:
+  SlowRelay() { timeout_ = 500ms; }
+};
+
+TEST_F(SlowRelay, IsReplaced) {
+  open_guest();
+  const pid_t stuck = client_->pid();
+  ::kill(stuck, SIGSTOP);
+  EXPECT_TRUE(client_->keep_only({id_}));
+  EXPECT_NE(client_->pid(), stuck);
+  const UniqueFd listener = listen_in(net_->internet, endpoint("198.51.100.7", 80));
+  EXPECT_EQ(connect_in(net_->guest, endpoint("198.51.100.7", 80)).error, 0);
+}
+
+}  // namespace
+}  // namespace alcove::relay::testing

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+// TCP through a real relay process, in network namespaces of the test.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "relay/testing/relay_fixture.h"
+
+namespace alcove::relay::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using Reach = network::EgressPolicy::Reach;
+
+class RelayTcp : public RelayFixture {};
+
+TEST_F(RelayTcp, ConnectsAndCarriesBothWays) {
+  open_guest();
+  for (const char* address : {"198.51.100.7", "2001:db8:1::7"}) {
+    const auto to = endpoint(address, 80);
+    const UniqueFd listener = listen_in(net_->internet, to);
+    const Attempt attempt = connect_in(net_->guest, to);
+    ASSERT_EQ(attempt.error, 0) << address;
+    const UniqueFd server = accept_from(listener);
+    ASSERT_TRUE(server.valid());
+    ASSERT_TRUE(send_text(attempt.fd, "question"));
+    EXPECT_EQ(receive_text(server, 8), "question");
+    ASSERT_TRUE(send_text(server, "answer"));
+    EXPECT_EQ(receive_text(attempt.fd, 6), "answer");
+  }
+}
+
+TEST_F(RelayTcp, FailuresLookAsOnARealNetwork) {
+  open_guest();
+  for (const char* address : {"198.51.100.7", "2001:db8:1::7"}) {
+    const Attempt refused = connect_in(net_->guest, endpoint(address, 81));
+    EXPECT_EQ(refused.error, ECONNREFUSED) << address;
+    EXPECT_LT(refused.took, 1s);
+  }
+  for (const char* address : {"203.0.113.200", "8.8.4.4", "2606:4700::1"}) {
+    const Attempt unreachable = connect_in(net_->guest, endpoint(address, 80));
+    EXPECT_EQ(unreachable.error, EHOSTUNREACH) << address;
+    EXPECT_LT(unreachable.took, 1s);
+  }
+  EXPECT_EQ(connect_in(net_->guest, endpoint("203.0.113.1", 80), 500ms).error, ETIMEDOUT);
+}
+
+TEST_F(RelayTcp, HostAndPrivateAddressesAreRefused) {
+  open_guest();
+  // Something listens on every address of the host: only the relay is in the way.
+  const UniqueFd v4 = listen_in(net_->host, endpoint("0.0.0.0", 80));
+  const UniqueFd v6 = listen_in(net_->host, endpoint("::", 81));
+  for (const char* address :
+       {"192.0.2.1", "192.0.2.255", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254",
+        "100.64.0.1", "0.0.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255"}) {
+    const Attempt attempt = connect_in(net_->guest, endpoint(address, 80));
+    EXPECT_NE(attempt.error, 0) << address;
+    EXPECT_NE(attempt.error, ETIMEDOUT) << address;
+  }
+  for (const char* address :
+       {"2001:db8::1", "fd12::1", "64:ff9b::192.0.2.1", "64:ff9b::10.0.0.1", "2002:c000:201::1"}) {
+    const Attempt attempt = connect_in(net_->guest, endpoint(address, 81));
+    EXPECT_NE(attempt.error, 0) << address;
+    EXPECT_NE(attempt.error, ETIMEDOUT) << address;
+  }
+  // An address that the host gets later is its own at once.
+  EXPECT_EQ(connect_in(net_->guest, endpoint("198.51.100.9", 80)).error, ECONNREFUSED);
+  net_->host.shell("ip addr add 198.51.100.9/32 dev lo");
+  EXPECT_EQ(connect_in(net_->guest, endpoint("198.51.100.9", 80)).error, EHOSTUNREACH);
+}
+
+TEST_F(RelayTcp, WithoutInternetEverythingIsRefusedAtOnce) {
+  open_guest(Reach::kNone);
+  const UniqueFd listener = listen_in(net_->internet, endpoint("198.51.100.7", 80));
+  for (const char* address : {"198.51.100.7", "8.8.8.8", "2001:db8:1::7", "10.0.0.1"}) {
+    const Attempt attempt = connect_in(net_->guest, endpoint(address, 80));
+    EXPECT_EQ(attempt.error, EHOSTUNREACH) << address;
+    EXPECT_LT(attempt.took, 1s);
+  }
+  const UniqueFd question = datagrams_in(net_->guest, endpoint("8.8.8.8", 53));
+  (void)send_text(question, "name?");
+  EXPECT_EQ(receive_text(question, 1), "(error 113)");  // EHOSTUNREACH
+}
+
+TEST_F(RelayTcp, HalvesEndOnTheirOwn) {
+  open_guest();
+  const auto to = endpoint("198.51.100.7", 80);
+  const UniqueFd listener = listen_in(net_->internet, to);
+  const Attempt client = connect_in(net_->guest, to);
+  ASSERT_EQ(client.error, 0);
+  const UniqueFd server = accept_from(listener);
+  const std::string up(3'000'000, 'u');
+  const std::string down(2'000'000, 'd');
+  auto sent = std::async(std::launch::async, [&] {
+    const bool all = send_text(client.fd, up);
+    ::shutdown(client.fd.get(), SHUT_WR);
+    return all;
+  });
+  EXPECT_EQ(receive_text(server, up.size() + 1), up);
+  EXPECT_TRUE(sent.get());
+  auto answered = std::async(std::launch::async, [&] {
+    const bool all = send_text(server, down);
+    ::shutdown(server.get(), SHUT_WR);
+    return all;
+  });
+  EXPECT_EQ(receive_text(client.fd, down.size() + 1), down);
+  EXPECT_TRUE(answered.get());
+}
+
+TEST_F(RelayTcp, ResetsArePassedOn) {
+  open_guest();
+  const auto to = endpoint("198.51.100.7", 80);
+  const UniqueFd listener = listen_in(net_->internet, to);
+  const auto reset = [](UniqueFd fd) {
+    const linger now{1, 0};
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  };
+  Attempt client = connect_in(net_->guest, to);
+  reset(accept_from(listener));
+  EXPECT_EQ(receive_text(client.fd, 1), "(error 104)");  // ECONNRESET
+  client = connect_in(net_->guest, to);
+  const UniqueFd server = accept_from(listener);
+  reset(std::move(client.fd));
+  EXPECT_EQ(receive_text(server, 1), "(error 104)");
+}
+
+TEST_F(RelayTcp, AThousandAtOnce) {
+  open_guest();
+  const auto to = endpoint("198.51.100.7", 80);
+  const UniqueFd listener = listen_in(net_->internet, to);
+  std::vector<Attempt> clients;
+  std::vector<UniqueFd> servers;
+  for (int i = 0; i < 1000; ++i) {
+    clients.push_back(connect_in(net_->guest, to));
+    ASSERT_EQ(clients.back().error, 0) << i;
+    servers.push_back(accept_from(listener));
+    ASSERT_TRUE(servers.back().valid()) << i;
+  }
+  const size_t idle = relay_descriptors();
+  EXPECT_LT(idle, 2000u + 200u);
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(send_text(clients[i].fd, cat("client ", i, ".")));
+  for (int i = 0; i < 1000; ++i) {
+    const std::string text = cat("client ", i, ".");
+    ASSERT_EQ(receive_text(servers[i], text.size()), text);
+  }
+  clients.clear();
+  servers.clear();
+  EXPECT_TRUE(eventually([&] { return relay_descriptors() < 150; })) << relay_descriptors();
+}
+
+TEST_F(RelayTcp, ASandboxGetsNoMoreThanItsShare) {
+  open_guest();
+  const auto to = endpoint("198.51.100.7", 80);
+  const UniqueFd listener = listen_in(net_->internet, to);
+  std::vector<UniqueFd> ends;
+  size_t made = 0;
+  int error = 0;
+  for (; made < 2100 && error == 0; ++made) {
+    Attempt attempt = connect_in(net_->guest, to);
+    error = attempt.error;
+    ends.push_back(std::move(attempt.fd));
+    if (error == 0) ends.push_back(accept_from(listener));
+  }
+  EXPECT_EQ(error, ECONNREFUSED);
+  EXPECT_EQ(made - 1, 2048u);
+  // The others have what they had, and there is room again when one ends.
+  TestNamespace neighbour;
+  neighbour.run([] { prepare_guest_network(); });
+  const SandboxId other = make_sandbox_id();
+  ASSERT_TRUE(
+      client_->finish_open(client_->begin_open(other, {Reach::kInternet}, neighbour.shared())));
+  EXPECT_EQ(connect_in(neighbour, to).error, 0);
+  ends.clear();
+  EXPECT_TRUE(eventually([&] { return connect_in(net_->guest, to).error == 0; }));
+}
+
+TEST_F(RelayTcp, AFloodToNowhereLeavesOtherDestinationsFree) {
+  open_guest();
+  const auto to = endpoint("198.51.100.7", 80);
+  const UniqueFd listener = listen_in(net_->internet, to);
+  std::vector<Attempt> flood;
+  for (uint16_t i = 0; i < 700; ++i) {
+    flood.push_back(connect_in(net_->guest, endpoint("203.0.113.5", 1000 + i), 0ms));
+  }
+  const Attempt good = connect_in(net_->guest, to);
+  EXPECT_EQ(good.error, 0);
+  EXPECT_LT(good.took, 500ms);
+  EXPECT_LT(relay_descriptors(), 256u + 100u);
+}
+
+TEST_F(RelayTcp, AListenerThatTheSandboxKilledComesBack) {
+  open_guest();
+  const auto to = endpoint("198.51.100.7", 80);
+  const UniqueFd listener = listen_in(net_->internet, to);
+  const std::string socket = "ss -Htnle 'sport = 49982'";
+  const std::string first = net_->guest.output_of(socket);
+  ASSERT_NE(first, "");
+  // It says EINVAL for what it cannot end, after it has ended the rest.
+  net_->guest.output_of("ss -K state listening 'sport = 49982' 2>&1");
+  ASSERT_NE(net_->guest.output_of(socket), first);
+  // The kernel tells the relay; it opens the next one after a pause and does not spin meanwhile.
+  EXPECT_TRUE(eventually([&] { return connect_in(net_->guest, to, 1s).error == 0; }));
+  const auto before = relay_cpu();
+  std::this_thread::sleep_for(500ms);
+  EXPECT_LT(relay_cpu() - before, 100ms);
+}
+
+TEST_F(RelayTcp, ConnectionsWithoutAQueuedPacketAreDialledToo) {
+  // As on a kernel without queues, and as a sandbox can do it to itself.
+  net_->guest = TestNamespace();
+  net_->guest.run([] { prepare_guest_network(Queue::kNone); });
+  open_guest();
+  const auto to = endpoint("198.51.100.7", 80);
+  const UniqueFd listener = listen_in(net_->internet, to);
+  const Attempt client = connect_in(net_->guest, to);
+  ASSERT_EQ(client.error, 0);
+  const UniqueFd server = accept_from(listener);
+  ASSERT_TRUE(send_text(client.fd, "hello"));
+  EXPECT_EQ(receive_text(server, 5), "hello");
+  const Attempt refused = connect_in(net_->guest, endpoint("192.0.2.1", 80));
+  EXPECT_EQ(receive_text(refused.fd, 1), "(error 104)");
+}
+
+}  // namespace
+}  // namespace alcove::relay::testing

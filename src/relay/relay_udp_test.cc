@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+// Datagrams and name servers through a real relay process, in network namespaces of the test.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "relay/testing/relay_fixture.h"
+
+namespace alcove::relay::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+bool arrives(const UniqueFd& fd, std::chrono::milliseconds patience) {
+  pollfd waiting{fd.get(), POLLIN, 0};
+  return ::poll(&waiting, 1, static_cast<int>(patience.count())) == 1;
+}
+
+// Receives one datagram and sends this back.
+std::string answer_one(const UniqueFd& server, std::string_view answer) {
+  std::string datagram(65536, '\0');
+  sockaddr_storage from{};
+  socklen_t length = sizeof from;
+  const ssize_t got = ::recvfrom(server.get(), datagram.data(), datagram.size(), 0,
+                                 reinterpret_cast<sockaddr*>(&from), &length);
+  if (got < 0) return "(nothing)";
+  datagram.resize(got);
+  ::sendto(server.get(), answer.data(), answer.size(), 0, reinterpret_cast<sockaddr*>(&from),
+           length);
+  return datagram;
+}
+
+std::string receive_datagram(const UniqueFd& fd) {
+  std::string datagram(65536, '\0');
+  const ssize_t got = ::recv(fd.get(), datagram.data(), datagram.size(), 0);
+  datagram.resize(got < 0 ? 0 : got);
+  return got < 0 ? "(nothing)" : datagram;
+}
+
+class RelayUdp : public RelayFixture {};
+
+TEST_F(RelayUdp, DatagramsOfAllSizesGoBothWays) {
+  open_guest();
+  for (const char* address : {"198.51.100.7", "2001:db8:1::7"}) {
+    const auto to = endpoint(address, 9000);
+    const UniqueFd server = bind_datagrams_in(net_->internet, to);
+    const UniqueFd client = datagrams_in(net_->guest, to);
+    for (const size_t size : {0, 1, 1472, 8000, 65000}) {
+      const std::string datagram(size, 'x');
+      ASSERT_EQ(::send(client.get(), datagram.data(), size, 0), static_cast<ssize_t>(size));
+      EXPECT_EQ(answer_one(server, datagram), datagram) << address << " " << size;
+      EXPECT_EQ(receive_datagram(client), datagram) << address << " " << size;
+    }
+  }
+}
+
+TEST_F(RelayUdp, AnswersComeFromWhomTheProgramAsked) {
+  open_guest();
+  const auto first = endpoint("198.51.100.1", 9000);
+  const auto second = endpoint("198.51.100.2", 9001);
+  const UniqueFd first_server = bind_datagrams_in(net_->internet, first);
+  const UniqueFd second_server = bind_datagrams_in(net_->internet, second);
+  const UniqueFd client = bind_datagrams_in(net_->guest, endpoint("0.0.0.0", 0));
+  for (const auto& to : {first, second, first}) {
+    sockaddr_storage address;
+    const socklen_t length = to.to_sockaddr(address);
+    ASSERT_EQ(::sendto(client.get(), "?", 1, 0, reinterpret_cast<sockaddr*>(&address), length), 1);
+    EXPECT_EQ(answer_one(to == first ? first_server : second_server, "!"), "?");
+    char answer[2];
+    socklen_t from_length = sizeof address;
+    ASSERT_EQ(::recvfrom(client.get(), answer, sizeof answer, 0,
+                         reinterpret_cast<sockaddr*>(&address), &from_length),
+              1);
+    EXPECT_EQ(*network::Endpoint::from(address), to);
+  }
+}
+
+TEST_F(RelayUdp, HostAndPrivateAddressesGetNothing) {
+  open_guest();
+  const UniqueFd v4 = bind_datagrams_in(net_->host, endpoint("0.0.0.0", 9000));
+  const UniqueFd v6 = bind_datagrams_in(net_->host, endpoint("2001:db8::1", 9000));
+  for (const char* address : {"192.0.2.1", "10.0.0.1", "169.254.169.254", "192.0.2.255",
+                              "2001:db8::1", "224.0.0.1", "127.1.2.3"}) {
+    const UniqueFd client =
+        bind_datagrams_in(net_->guest, endpoint(address[4] == ':' ? "::" : "0.0.0.0", 0));
+    sockaddr_storage to;
+    const socklen_t length = endpoint(address, 9000).to_sockaddr(to);
+    (void)::sendto(client.get(), "x", 1, 0, reinterpret_cast<sockaddr*>(&to), length);
+  }
+  EXPECT_FALSE(arrives(v4, 300ms));
+  EXPECT_FALSE(arrives(v6, 0ms));
+}
+
+TEST_F(RelayUdp, FlowsAreBounded) {
+  open_guest();
+  const UniqueFd server = bind_datagrams_in(net_->internet, endpoint("198.51.100.7", 9000));
+  const UniqueFd client = bind_datagrams_in(net_->guest, endpoint("0.0.0.0", 0));
+  for (int i = 0; i < 1000; ++i) {
+    sockaddr_storage to;
+    const socklen_t length =
+        endpoint("198.51.100.7", static_cast<uint16_t>(10'000 + i)).to_sockaddr(to);
+    ASSERT_EQ(::sendto(client.get(), "x", 1, 0, reinterpret_cast<sockaddr*>(&to), length), 1);
+  }
+  const UniqueFd good = datagrams_in(net_->guest, endpoint("198.51.100.7", 9000));
+  // Datagrams of a burst may be lost; what counts is that one gets through.
+  ASSERT_TRUE(eventually([&] { return send_text(good, "still there?") && arrives(server, 0ms); }));
+  EXPECT_EQ(answer_one(server, "yes"), "still there?");
+  EXPECT_EQ(receive_datagram(good), "yes");
+  EXPECT_LE(relay_descriptors(), 2u * 256u + 60u);
+}
+
+class RelayNames : public RelayFixture {
+ protected:
+  void restart_with(std::vector<std::string> resolvers) {
+    resolvers_ = std::move(resolvers);
+    client_.reset();
+    start_client();
+    open_guest();
+  }
+
+  const network::Endpoint asked_ = endpoint("8.8.8.8", 53);
+};
+
+TEST_F(RelayNames, QuestionsAreLedToTheResolver) {
+  restart_with({"198.51.100.53"});
+  const UniqueFd server = bind_datagrams_in(net_->internet, endpoint("198.51.100.53", 53));
+  const UniqueFd client = datagrams_in(net_->guest, asked_);
+  for (const char* question : {"one?", "two?"}) {
+    ASSERT_TRUE(send_text(client, question));
+    EXPECT_EQ(answer_one(server, "192.0.2.80"), question);
+    EXPECT_EQ(receive_datagram(client), "192.0.2.80");
+  }
+}
+
+TEST_F(RelayNames, TheResolverMayBeTheHostItself) {
+  restart_with({"192.0.2.1"});
+  const UniqueFd server = bind_datagrams_in(net_->host, endpoint("192.0.2.1", 53));
+  const UniqueFd client = datagrams_in(net_->guest, asked_);
+  ASSERT_TRUE(send_text(client, "name?"));
+  EXPECT_EQ(answer_one(server, "there"), "name?");
+  EXPECT_EQ(receive_datagram(client), "there");
+  // Only as the name server, and only its port.
+  const UniqueFd direct = datagrams_in(net_->guest, endpoint("192.0.2.1", 53));
+  (void)send_text(direct, "name?");
+  EXPECT_FALSE(arrives(server, 300ms));
+}
+
+TEST_F(RelayNames, TheNextResolverIsAskedWhenOneIsSilent) {
+  restart_with({"203.0.113.9", "198.51.100.53"});
+  const UniqueFd server = bind_datagrams_in(net_->internet, endpoint("198.51.100.53", 53));
+  for (const auto patience : {3000ms, 500ms}) {  // the silent one is not asked first again
+    const UniqueFd client = datagrams_in(net_->guest, asked_);
+    // Both questions of a program that asks for two kinds of address.
+    ASSERT_TRUE(send_text(client, "A?"));
+    ASSERT_TRUE(send_text(client, "AAAA?"));
+    ASSERT_TRUE(arrives(server, patience));
+    EXPECT_EQ(answer_one(server, "a"), "A?");
+    EXPECT_EQ(answer_one(server, "b"), "AAAA?");
+    EXPECT_EQ(receive_datagram(client), "a");
+    EXPECT_EQ(receive_datagram(client), "b");
+  }
+}
+
+TEST_F(RelayNames, AResolverThatRefusesCostsNoTime) {
+  restart_with({"198.51.100.54", "198.51.100.53"});
+  const UniqueFd server = bind_datagrams_in(net_->internet, endpoint("198.51.100.53", 53));
+  const UniqueFd client = datagrams_in(net_->guest, asked_);
+  ASSERT_TRUE(send_text(client, "name?"));
+  ASSERT_TRUE(arrives(server, 1000ms));
+  EXPECT_EQ(answer_one(server, "there"), "name?");
+  EXPECT_EQ(receive_datagram(client), "there");
+}
+
+TEST_F(RelayNames, WorkOverTcpToo) {
+  restart_with({"198.51.100.54", "198.51.100.53"});
+  const UniqueFd listener = listen_in(net_->internet, endpoint("198.51.100.53", 53));
+  const Attempt client = connect_in(net_->guest, asked_);
+  ASSERT_EQ(client.error, 0);
+  const UniqueFd server = accept_from(listener);
+  ASSERT_TRUE(send_text(client.fd, "name?"));
+  EXPECT_EQ(receive_text(server, 5), "name?");
+}
+
+}  // namespace
+}  // namespace alcove::relay::testing

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "net/fd_wait.h"
+#include "relay/guest.h"
+
+namespace alcove::relay {
+
+// Datagrams of one sandbox. Each pair of ends is a flow with two sockets: one inside that speaks
+// as the destination, one of the host. Flows end when nobody uses them for a while, or when there
+// are too many, the longest unused first.
+class UdpSide : public std::enable_shared_from_this<UdpSide> {
+ public:
+  static constexpr size_t kMostFlows = 256;
+
+  explicit UdpSide(std::shared_ptr<Guest> guest);
+
+  Result<void> start();
+  void close();
+
+ private:
+  struct Flow {
+    Flow(network::FlowKey ends, SocketLease taken) : key(ends), lease(std::move(taken)) {}
+
+    const network::FlowKey key;
+    const SocketLease lease;
+    std::shared_ptr<net::FdWait> inner;
+    std::shared_ptr<net::FdWait> outer;
+    std::chrono::steady_clock::time_point used;
+    std::list<Flow*>::iterator place;
+    bool closed = false;
+
+    // Of a flow to the name server: who can be asked, and what nobody has answered yet. Nothing is
+    // read in the questions; each answer counts for one.
+    std::deque<network::Endpoint> servers;
+    std::deque<std::string> unanswered;
+  };
+  using FlowPtr = std::shared_ptr<Flow>;
+
+  Task<void> receive_first_datagrams();
+  // False if the listener is of no use any more.
+  bool receive_some();
+  void handle(const network::FlowKey& key, std::string_view datagram);
+  FlowPtr open(const network::FlowKey& key);
+  void end(Flow& flow);
+  void touch(Flow& flow);
+  void expire();
+
+  Task<void> carry_out(FlowPtr flow);
+  Task<void> carry_in(FlowPtr flow);
+  void send_out(Flow& flow, std::string_view datagram);
+  // Asks the next server what the last one did not answer; false if there is none.
+  bool ask_next_server(Flow& flow);
+
+  const std::shared_ptr<Guest> guest_;
+  std::shared_ptr<net::FdWait> listener_;
+  bool closed_ = false;
+  std::unordered_map<network::FlowKey, FlowPtr> flows_;
+  std::list<Flow*> by_use_;  // longest unused first
+  boost::asio::steady_timer expiry_;
+};
+
+}  // namespace alcove::relay
