@@ -11,8 +11,8 @@
 namespace alcove::relay {
 namespace {
 
-// What a pipe holds by default.
-constexpr size_t kPipeBytes = 64 * 1024;
+// Four times the default. A pipe takes memory only for what it holds.
+constexpr size_t kPipeBytes = 256 * 1024;
 constexpr size_t kMemoryBytes = 16 * 1024;
 
 }  // namespace
@@ -26,6 +26,7 @@ Carrier::Carrier(PipePool& pool) : pool_(pool) {
              pool_.in_use_ < pool_.most_in_use_ && ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
     read_end_.reset(ends[0]);
     write_end_.reset(ends[1]);
+    (void)::fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kPipeBytes));
   }
   if (read_end_.valid()) {
     ++pool_.in_use_;

@@ -25,6 +25,7 @@ namespace {
 
 constexpr int kTries = 3;
 constexpr int kRetryMilliseconds = 500;
+constexpr std::chrono::milliseconds kEndTime{500};
 
 Result<void> expect_done(const Answer& answer) {
   if (const auto* failed = std::get_if<Failed>(&answer)) {
@@ -68,26 +69,27 @@ RelayClient::~RelayClient() {
   if (watcher_.joinable()) watcher_.join();
 }
 
-void RelayClient::reap() {
+void RelayClient::end_child() {
   if (child_ < 0) return;
-  // Only one that has ended: another one goes on without us.
-  if (::waitpid(child_, nullptr, WNOHANG) != 0) child_ = -1;
-}
-
-void RelayClient::disconnect() {
-  socket_.reset();
-  reap();
+  // It is about to end, or nobody can reach it any more.
+  const auto pidfd = sys::open_pidfd(child_);
+  if (pidfd && !sys::wait_by_pidfd(pidfd->get(), std::chrono::steady_clock::now() + kEndTime)) {
+    sys::kill_by_pidfd(pidfd->get());
+  }
+  ::waitpid(child_, nullptr, 0);
+  child_ = -1;
 }
 
 Result<void> RelayClient::spawn() {
-  reap();
+  socket_.reset();
+  end_child();
   ALCOVE_TRY_ASSIGN(child_, start_relay(options_.program, options_.data_dir, options_.timeout));
   ALCOVE_TRY_ASSIGN(socket_, connect_to_relay(options_.data_dir));
   return {};
 }
 
 Result<void> RelayClient::connect() {
-  disconnect();
+  socket_.reset();
   ++generation_;
   auto running = connect_to_relay(options_.data_dir);
   if (running) {
@@ -101,12 +103,11 @@ Result<void> RelayClient::connect() {
   (void)::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (auto greeted = greet(); !greeted) {
     if (!running) {
-      disconnect();
+      socket_.reset();
       return greeted;
     }
     // One that does not answer, or is of another version.
     end_peer(socket_.get());
-    disconnect();
     ALCOVE_TRY(spawn());
     ALCOVE_TRY(greet());
   }
@@ -234,8 +235,7 @@ Result<void> RelayClient::stop() {
   const bool ended = ::poll(&waiting, 1, static_cast<int>(options_.timeout.count())) == 1;
   if (!ended) end_peer(socket_.get());
   socket_.reset();
-  if (child_ >= 0) ::waitpid(child_, nullptr, 0);
-  child_ = -1;
+  end_child();
   return {};
 }
 

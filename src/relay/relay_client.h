@@ -75,8 +75,7 @@ class RelayClient {
   Result<void> greet();
   Result<void> open_all();
   Result<void> spawn();
-  void disconnect();
-  void reap();
+  void end_child();
 
   Result<UniqueFd> send(const Request& request, const std::vector<int>& fds);
   Result<Answer> receive(const UniqueFd& answers) const;

@@ -67,6 +67,8 @@ TEST_F(RelayLife, AKilledRelayIsBackWithinASecond) {
   const Pair after = connect();
   expect_works(after);
   EXPECT_LT(after.client.took, 2s);
+  // Its parent has taken note.
+  EXPECT_FALSE(std::filesystem::exists(cat("/proc/", killed)));
 }
 
 TEST_F(RelayLife, WithoutARelayNothingLeaves) {

@@ -55,7 +55,7 @@ class JailFixture : public ::testing::Test {
             .extra_dirs = {},
             .cgroup_prefix = prefix_,
             .pairs_per_key = pairs_per_key_,
-            .relay = nullptr};
+            .relay = relay_};
   }
 
   void start_driver() {
@@ -154,6 +154,7 @@ class JailFixture : public ::testing::Test {
   std::string data_dir_;
   std::string prefix_;
   uint32_t pairs_per_key_ = 2;
+  std::shared_ptr<relay::RelayClient> relay_;  // none unless a test brings one
   std::unique_ptr<JailDriver> driver_;
   std::vector<std::unique_ptr<sandbox::Machine>> machines_;
 };
