@@ -177,7 +177,7 @@ async def test_small_input_comes_back_in_one_piece(client, sandbox):
 
 @_has_close_stdin
 async def test_close_stdin_ends_the_input(sandbox):
-    handle = await got(sandbox.commands.run("cat; echo end", background=True, stdin=True))
+    handle = await got(sandbox.commands.run("cat; sleep 0.5; echo end", background=True, stdin=True))
     await got(sandbox.commands.send_stdin(handle.pid, "text"))
     await got(sandbox.commands.close_stdin(handle.pid))
     await got(sandbox.commands.close_stdin(handle.pid))
