@@ -2,6 +2,8 @@
 // Copyright the alcove authors
 #include "node/local_node.h"
 
+#include <algorithm>
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -28,6 +30,8 @@ constexpr double kMinimumFreeShare = 0.05;
 // An agent that runs answers within a millisecond or two. A kill waits no longer for one that does
 // not: its last lines are lost instead.
 constexpr std::chrono::milliseconds kFetchBeforeEnd{250};
+// Limits together may exceed the pool, but a single sandbox cannot fill it.
+constexpr uint64_t kGreediestDivisor = 2;
 
 // A machine that does not come up is a fault here, whatever the kernel or the agent called it:
 // kUnavailable would tell the client to come again.
@@ -81,8 +85,10 @@ Task<Result<LocalNode::SandboxPtr>> LocalNode::boot(const SandboxId& id,
       [this, spec = std::move(spec)]() mutable -> Result<std::unique_ptr<sandbox::Machine>> {
         // The pool works off its queue when the server ends, but nobody waits for this any more.
         if (stopped_) return fail(Code::kUnavailable, "the server is stopping");
-        ALCOVE_TRY_ASSIGN(const image::Upper upper,
-                          deps_.uppers.create(spec.id, spec.limits.disk_bytes));
+        ALCOVE_TRY_ASSIGN(const image::PoolSpace space, deps_.uppers.space());
+        const uint64_t limit =
+            std::min(spec.limits.disk_bytes, space.free_bytes / kGreediestDivisor);
+        ALCOVE_TRY_ASSIGN(const image::Upper upper, deps_.uppers.create(spec.id, limit));
         spec.upper_dir = upper.upper_dir;
         spec.work_dir = upper.work_dir;
         auto machine = deps_.driver.boot(spec);

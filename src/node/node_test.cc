@@ -28,9 +28,10 @@ using namespace std::chrono_literals;
 class FakeUppers final : public image::UpperPool {
  public:
   std::string kind() const override { return "fake"; }
-  Result<image::Upper> create(const SandboxId& id, uint64_t) override {
+  Result<image::Upper> create(const SandboxId& id, uint64_t limit) override {
     const std::lock_guard lock(mutex_);
     ids_.insert(id);
+    last_limit_ = limit;
     return find(id);
   }
   image::Upper find(const SandboxId& id) const override { return {id.str(), id.str()}; }
@@ -48,6 +49,7 @@ class FakeUppers final : public image::UpperPool {
   Result<void> set_limit(const SandboxId&, uint64_t) override { return {}; }
 
   std::atomic<uint64_t> free_{50};
+  std::atomic<uint64_t> last_limit_{0};
 
  private:
   mutable std::mutex mutex_;
@@ -193,6 +195,12 @@ TEST_F(LocalNodeTest, NearlyFullPoolRefusesCreates) {
   const auto made = wait(node_->create(request()));
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), Code::kUnavailable);
+}
+
+TEST_F(LocalNodeTest, NoSandboxMayTakeMoreThanHalfOfWhatIsFree) {
+  loops_.start();
+  ASSERT_TRUE(wait(node_->create(request())));
+  EXPECT_EQ(uppers_.last_limit_, 25u);
 }
 
 TEST_F(LocalNodeTest, KillIsDurableTellsEveryoneAndCleansUp) {
