@@ -383,6 +383,20 @@ TEST_F(LocalNodeTest, AnAgentThatHangsOrFloodsDoesNotHoldUpAKill) {
   }
 }
 
+TEST_F(LocalNodeTest, AnEndDoesNotFailForItsLog) {
+  loops_.start();
+  const auto made = wait(node_->create(request()));
+  ASSERT_TRUE(made);
+  int failures = 1;
+  store_.before_call = [&](std::string_view call) -> Result<void> {
+    if (call == "end_sandbox" && failures-- > 0) return fail(Code::kInternal, "disk full");
+    return {};
+  };
+  EXPECT_TRUE(*wait(node_->kill((*made)->record().id)));
+  EXPECT_TRUE(store_.list_sandboxes()->empty());
+  EXPECT_TRUE(wait(node_->read_log((*made)->record().id, TeamId("team"))).value()->empty());
+}
+
 TEST_F(LocalNodeTest, OldLogsAreForgotten) {
   ASSERT_TRUE(store_.end_sandbox({.id = SandboxId("iold"),
                                   .team = TeamId("team"),

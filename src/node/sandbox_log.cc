@@ -95,10 +95,14 @@ Task<Result<std::optional<Log>>> LocalNode::read_log(SandboxId id, TeamId team) 
 
 Result<void> LocalNode::store_end(const store::Sandbox& record, const Log& log) {
   const WallTime now = deps_.clock.now();
-  ALCOVE_TRY(deps_.store.end_sandbox({.id = record.id,
-                                      .team = record.team,
-                                      .ended_at = now,
-                                      .log = encode_log(log, kMaxLogBytes)}));
+  store::EndedSandbox ended{
+      .id = record.id, .team = record.team, .ended_at = now, .log = encode_log(log, kMaxLogBytes)};
+  if (auto stored = deps_.store.end_sandbox(ended); !stored) {
+    // A disk without room for a log may have room for an end.
+    log_warn(cat("keep the log of ", record.id.str(), ": ", stored.error().message()));
+    ended.log = encode_log({}, 0);
+    ALCOVE_TRY(deps_.store.end_sandbox(ended));
+  }
   WallTime tidied_at = logs_tidied_at_.load();
   if (now < tidied_at + kTidyEvery || !logs_tidied_at_.compare_exchange_strong(tidied_at, now)) {
     return {};

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the alcove authors
 """The official `e2b` command line program, as published, given nothing but the settings that `up`
-prints. Commands that open a terminal (create without -d, connect) are not here."""
+prints."""
 
 import json
 import os
+import pty
 import random
 import re
+import select
 import subprocess
+import time
 
 import e2b
 import pytest
@@ -19,12 +22,16 @@ _COLOURS = re.compile(r"\x1b\[\d+m")
 
 
 @pytest.fixture
-def cli(tmp_path):
-    """A function that runs the CLI in an empty home and returns what it did."""
+def command():
     program, node = os.environ.get("ALCOVE_E2B_CLI"), os.environ.get("ALCOVE_NODE")
     if not (program and node):
         pytest.skip("needs the CLI and its Node (ALCOVE_E2B_CLI, ALCOVE_NODE)")
-    settings = {
+    return [node, program]
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return {
         "HOME": str(tmp_path),
         "PATH": os.environ["PATH"],
         "E2B_API_KEY": API_KEY,
@@ -33,10 +40,15 @@ def cli(tmp_path):
         "NO_PROXY": "127.0.0.1,localhost,::1",
     }
 
+
+@pytest.fixture
+def cli(command, settings):
+    """A function that runs the CLI in an empty home and returns what it did."""
+
     def run(*args, stdin=None, code=0, text=True):
         # No stdin at all is /dev/null, which the CLI does not take for a pipe.
         source = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
-        done = subprocess.run([node, program, *args], **source, capture_output=True, env=settings, timeout=60)
+        done = subprocess.run([*command, *args], **source, capture_output=True, env=settings, timeout=60)
         assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
         if text:
             done.stdout = _COLOURS.sub("", done.stdout.decode())
@@ -160,3 +172,51 @@ async def test_metrics(cli, box):
     assert lines[0]["memTotal"] == 1024 << 20 and lines[0]["memUsed"] > 0
     cli("sandbox", "kill", box)
     assert "sandbox not found" in cli("sandbox", "metrics", box).stdout
+
+
+class Terminal:
+    """The CLI on a terminal of its own, and what it shows there."""
+
+    def __init__(self, command, settings):
+        self._ours, theirs = pty.openpty()
+        self._process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=settings | {"TERM": "xterm"}, start_new_session=True)
+        os.close(theirs)
+        self.shown = ""
+
+    def type(self, text):
+        os.write(self._ours, text.encode())
+
+    def wait_for(self, text, within=20):
+        deadline = time.monotonic() + within
+        while text not in self.shown:
+            assert time.monotonic() < deadline, (text, self.shown)
+            if select.select([self._ours], [], [], 0.1)[0]:
+                self.shown += os.read(self._ours, 65536).decode(errors="replace")
+
+    def end(self):
+        code = self._process.wait(timeout=20)
+        os.close(self._ours)
+        return code
+
+
+def test_terminal_in_a_new_sandbox(cli, command, settings):
+    terminal = Terminal([*command, "sandbox", "create"], settings)
+    terminal.wait_for("$ ")
+    sandbox_id = SANDBOX_ID.search(terminal.shown).group()
+    terminal.type("echo $((40 + 2)) in $(tty)\r")
+    terminal.wait_for("42 in /dev/pts/")
+    terminal.type("exit\r")
+    terminal.wait_for("Closing terminal connection")
+    assert terminal.end() == 0
+    # Nobody is attached any more: it ends by itself.
+    cli("sandbox", "logs", "--follow", sandbox_id)
+    assert "sandbox ended: its timeout was reached" in cli("sandbox", "logs", sandbox_id).stdout
+
+
+def test_terminal_in_a_sandbox_that_runs(command, settings, box):
+    terminal = Terminal([*command, "sandbox", "connect", box], settings)
+    terminal.wait_for("$ ")
+    terminal.type("echo $E2B_SANDBOX_ID | tr a-z A-Z\r")
+    terminal.wait_for(box.upper())
+    terminal.type("exit\r")
+    assert terminal.end() == 0
