@@ -162,6 +162,21 @@ TEST_F(LocalNodeTest, CreateIsDurableAndFindable) {
   EXPECT_TRUE(record.traffic_token.empty());
 }
 
+TEST_F(LocalNodeTest, InternetAccessIsOnUnlessTurnedOff) {
+  loops_.start();
+  using Reach = network::EgressPolicy::Reach;
+  for (const auto& [allowed, reach] : {std::pair(std::optional<bool>(), Reach::kInternet),
+                                       {true, Reach::kInternet},
+                                       {false, Reach::kNone}}) {
+    CreateRequest create = request();
+    create.allow_internet_access = allowed;
+    const auto made = wait(node_->create(create));
+    ASSERT_TRUE(made) << made.error().message();
+    const std::lock_guard lock(driver_.state->mutex);
+    EXPECT_EQ(driver_.state->egress.at((*made)->record().id.str()).reach, reach);
+  }
+}
+
 TEST_F(LocalNodeTest, FailedBootLeavesNothing) {
   loops_.start();
   driver_.fail_boot = true;

@@ -124,6 +124,28 @@ Result<UniqueFd> GuestNetwork::open_queue() const {
   return inside([] { return open_packet_queue(); });
 }
 
+void GuestNetwork::refuse_datagrams(const network::FlowKey& flow, Unreachable why) const {
+  const bool v4 = flow.to.address.is_v4();
+  const auto socket = inside([&]() -> Result<UniqueFd> {
+    UniqueFd fd(::socket(flow.to.family(), SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                         v4 ? static_cast<int>(IPPROTO_ICMP) : static_cast<int>(IPPROTO_ICMPV6)));
+    if (!fd.valid()) return fail_errno(errno, "socket");
+    return fd;
+  });
+  if (!socket) return;
+  // Raw sockets of IPv6 have no options of IPv4.
+  const auto transparent = v4 ? set_option(socket->get(), IPPROTO_IP, IP_TRANSPARENT)
+                              : set_option(socket->get(), IPPROTO_IPV6, IPV6_TRANSPARENT);
+  if (!transparent) return;
+  sockaddr_storage address;
+  socklen_t length = network::Endpoint{flow.to.address, 0}.to_sockaddr(address);
+  if (::bind(socket->get(), reinterpret_cast<sockaddr*>(&address), length) != 0) return;
+  length = network::Endpoint{flow.from.address, 0}.to_sockaddr(address);
+  const std::string message = make_unreachable_message(flow, why);
+  (void)::sendto(socket->get(), message.data(), message.size(), MSG_NOSIGNAL,
+                 reinterpret_cast<sockaddr*>(&address), length);
+}
+
 bool GuestNetwork::is(int netns) const {
   struct stat mine{};
   struct stat other{};

@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "network/ip_address.h"
+#include "relay/unreachable_message.h"
 
 namespace alcove::relay {
 
@@ -22,6 +23,8 @@ class GuestNetwork {
   // Speaks as `flow.to` with `flow.from`.
   Result<UniqueFd> open_udp_flow(const network::FlowKey& flow) const;
   Result<UniqueFd> open_queue() const;
+  // Tells the program that its datagrams do not arrive, as the destination would.
+  void refuse_datagrams(const network::FlowKey& flow, Unreachable why) const;
 
   // Whether this is the same namespace.
   bool is(int netns) const;

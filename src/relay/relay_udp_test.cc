@@ -5,9 +5,11 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "relay/testing/relay_fixture.h"
@@ -95,6 +97,21 @@ TEST_F(RelayUdp, HostAndPrivateAddressesGetNothing) {
   }
   EXPECT_FALSE(arrives(v4, 300ms));
   EXPECT_FALSE(arrives(v6, 0ms));
+}
+
+TEST_F(RelayUdp, ProgramsAreToldWhatDoesNotArrive) {
+  open_guest();
+  for (const char* address : {"198.51.100.7", "2001:db8:1::7"}) {
+    const UniqueFd closed = datagrams_in(net_->guest, endpoint(address, 9999));
+    ASSERT_TRUE(send_text(closed, "x"));
+    EXPECT_EQ(receive_text(closed, 1), cat("(error ", ECONNREFUSED, ")")) << address;
+  }
+  for (const auto& [address, error] :
+       {std::pair("10.1.2.3", EHOSTUNREACH), {"192.0.2.1", EHOSTUNREACH}, {"fd12::1", EACCES}}) {
+    const UniqueFd refused = datagrams_in(net_->guest, endpoint(address, 9999));
+    ASSERT_TRUE(send_text(refused, "x"));
+    EXPECT_EQ(receive_text(refused, 1), cat("(error ", error, ")")) << address;
+  }
 }
 
 TEST_F(RelayUdp, FlowsAreBounded) {

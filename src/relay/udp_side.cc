@@ -29,6 +29,8 @@ constexpr int kBatch = 32;
 // A program waits 5 s for its name server; two more can be asked in that time.
 constexpr auto kServerPatience = 1500ms;
 constexpr size_t kMostUnanswered = 8;
+// Messages to one sandbox per second about datagrams that do not arrive.
+constexpr int kMostRefusals = 100;
 
 // A datagram, and the address that it was sent to.
 struct Arrival {
@@ -143,7 +145,10 @@ void UdpSide::handle(const network::FlowKey& key, std::string_view datagram) {
 UdpSide::FlowPtr UdpSide::open(const network::FlowKey& key) {
   Services& services = guest_->services;
   Passage passage = services.gate.judge(guest_->policy, key.to);
-  if (passage.refusal != network::DialMark::kNone) return nullptr;
+  if (passage.refusal != network::DialMark::kNone) {
+    refuse(key, Unreachable::kProhibited);
+    return nullptr;
+  }
   if (flows_.size() >= kMostFlows) end(*by_use_.front());
   auto lease = SocketLease::take(services.sockets, guest_->sockets, 2);
   if (!lease) return nullptr;
@@ -161,6 +166,15 @@ UdpSide::FlowPtr UdpSide::open(const network::FlowKey& key) {
   net::spawn(services.executor, carry_out(flow));
   net::spawn(services.executor, carry_in(flow));
   return flow;
+}
+
+void UdpSide::refuse(const network::FlowKey& key, Unreachable why) {
+  const auto now = steady_clock::now();
+  if (now - refusals_since_ >= 1s) {
+    refusals_since_ = now;
+    refusals_ = 0;
+  }
+  if (++refusals_ <= kMostRefusals) guest_->network.refuse_datagrams(key, why);
 }
 
 void UdpSide::end(Flow& flow) {
@@ -245,7 +259,11 @@ Task<void> UdpSide::carry_in(FlowPtr flow) {
       } else if (errno == EAGAIN) {
         break;
       } else if (errno != EINTR) {
-        if (!ask_next_server(*flow)) end(*flow);
+        const int error = errno;
+        if (!ask_next_server(*flow)) {
+          if (error == ECONNREFUSED) refuse(flow->key, Unreachable::kPortClosed);
+          end(*flow);
+        }
         break;
       }
     }

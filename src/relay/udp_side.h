@@ -54,6 +54,8 @@ class UdpSide : public std::enable_shared_from_this<UdpSide> {
   void handle(const network::FlowKey& key, std::string_view datagram);
   FlowPtr open(const network::FlowKey& key);
   void end(Flow& flow);
+  // Tells the program; not more often than a real network would.
+  void refuse(const network::FlowKey& key, Unreachable why);
   void touch(Flow& flow);
   void expire();
 
@@ -69,6 +71,8 @@ class UdpSide : public std::enable_shared_from_this<UdpSide> {
   std::unordered_map<network::FlowKey, FlowPtr> flows_;
   std::list<Flow*> by_use_;  // longest unused first
   boost::asio::steady_timer expiry_;
+  std::chrono::steady_clock::time_point refusals_since_;
+  int refusals_ = 0;
 };
 
 }  // namespace alcove::relay

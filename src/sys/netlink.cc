@@ -46,7 +46,7 @@ Result<UniqueFd> open_netlink(int protocol) {
 int run_netlink(int socket, std::string_view requests) {
   if (::send(socket, requests.data(), requests.size(), 0) < 0) return errno;
   int first_error = -1;
-  char buffer[8192];
+  alignas(nlmsghdr) char buffer[8192];
   for (;;) {
     const ssize_t got = ::recv(socket, buffer, sizeof buffer, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;

@@ -26,6 +26,7 @@ class FakeDriver final : public sandbox::Driver {
     std::set<std::string> alive;
     std::set<std::string> destroyed;
     std::map<std::string, int> exit_fds;
+    std::map<std::string, network::EgressPolicy> egress;
     uint16_t agent_port = 0;
     // What every machine says.
     Result<sandbox::Usage> usage = sandbox::Usage{};
@@ -74,6 +75,10 @@ class FakeDriver final : public sandbox::Driver {
   std::string isolation_class() const override { return "fake"; }
   Result<std::unique_ptr<sandbox::Machine>> boot(const sandbox::BootSpec& spec) override {
     if (fail_boot) return fail(Code::kInternal, "no machine today");
+    {
+      const std::lock_guard lock(state->mutex);
+      state->egress[spec.id.str()] = spec.egress;
+    }
     return std::make_unique<FakeMachine>(state, spec.id);
   }
   Result<std::unique_ptr<sandbox::Machine>> adopt(const SandboxId& id,
