@@ -26,6 +26,7 @@ constexpr Setting kSettings[] = {
     {"fs.inotify.max_user_watches", 524288, 1048576,
      "watching large directories inside fails with \"no space left on device\""},
     {"kernel.pid_max", 131072, 4194304, "all sandboxes together run out of process ids"},
+    {"kernel.pty.max", 65536, 1048576, "terminals cannot be opened when many sandboxes have some"},
     {"kernel.threads-max", 65536, 262144, "all sandboxes together run out of threads"},
     {"net.core.somaxconn", 1024, 4096, "connections are dropped when many arrive at once"},
     {"user.max_user_namespaces", 10000, 65536, kFewSandboxes},

@@ -53,6 +53,7 @@ class TestServer:
 
     def start(self):
         """Starts it; the base template is built while the caller does other things."""
+        self.server.examine_machine()
         self._process = self.server.start_detached()
 
     def wait_until_ready(self):

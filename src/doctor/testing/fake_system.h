@@ -37,6 +37,7 @@ class FakeSystem final : public System {
       {"/proc/sys/fs/inotify/max_user_instances", "128\n"},
       {"/proc/sys/fs/inotify/max_user_watches", "1048576\n"},
       {"/proc/sys/kernel/pid_max", "4194304\n"},
+      {"/proc/sys/kernel/pty/max", "65536\n"},
       {"/proc/sys/kernel/threads-max", "126864\n"},
       {"/proc/sys/net/core/somaxconn", "4096\n"},
       {"/proc/sys/user/max_user_namespaces", "63432\n"},
@@ -50,6 +51,7 @@ class FakeSystem final : public System {
       {"/dev/loop-control", ""},
       {"/opt/alcove/alcove-jail", ""},
       {"/opt/alcove/alcove-agent", ""},
+      {"/opt/alcove/alcove-relay", ""},
       {"/opt/alcove/alcove-step", ""},
       {"/var/lib", ""},
   };
