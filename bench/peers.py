@@ -63,6 +63,7 @@ def _peers(folder):
         (root / name).mkdir()
     (folder / "config.json").write_text(json.dumps(_oci()))
     binds = [text for path in _TREES for text in ("--ro-bind-try", path, path)]
+    volumes = [f"--volume={path}:{path}:ro" for path in _TREES if os.path.isdir(path)]
     return {
         "unshare": ["unshare", "--mount", "--pid", "--fork", "--net", "--ipc", "--uts", "--mount-proc", _COMMAND],
         "bwrap": ["bwrap", *binds, "--proc", "/proc", "--dev", "/dev", "--unshare-all", _COMMAND],
@@ -70,6 +71,11 @@ def _peers(folder):
         "crun run": [
             *("crun", f"--root={folder}/state", "--cgroup-manager=disabled"),
             *("run", f"--bundle={folder}", f"bench-{os.getpid()}"),
+        ],
+        "podman run": [
+            *("podman", f"--root={folder}/store", f"--runroot={folder}/run", "--storage-driver=vfs"),
+            *("--cgroup-manager=cgroupfs", "--events-backend=none", "run", "--rm", "--runtime=crun", "--cgroups=disabled"),
+            *("--network=none", "--ulimit=host", *volumes, "--rootfs", str(root), _COMMAND),
         ],
     }
 

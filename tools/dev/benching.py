@@ -33,7 +33,7 @@ def bench(wanted, server_env=None):
     for name in wanted:
         if name not in names():
             raise console.DevError(f"no benchmark {name}; there are: {', '.join(names())}")
-    deps.ensure("build", "serve", "test")
+    deps.ensure("build", "serve", "test", "bench")
     newest = clients.generations()[-1]
     if server_env:
         environ = client_stages.environ_of(server_env, paths.program("alcove"))

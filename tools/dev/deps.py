@@ -26,6 +26,9 @@ _PACKAGES = {
     "lint": """
         clang-format-19 clang-tidy-19
     """,
+    "bench": """
+        bubblewrap crun podman
+    """,
 }
 
 
