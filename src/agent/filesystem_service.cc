@@ -137,7 +137,7 @@ Task<Result<std::string>> FilesystemService::call_watcher(connect::Codec codec,
   }
   if (method == "GetWatcherEvents") {
     ALCOVE_CO_TRY_ASSIGN(const std::string id, decode_watcher_id(codec, message));
-    ALCOVE_CO_TRY_ASSIGN(const auto events, watchers_.take(id));
+    ALCOVE_CO_TRY_ASSIGN(const auto events, co_await watchers_.take(id));
     co_return encode_events(codec, events);
   }
   if (method == "RemoveWatcher") {

@@ -23,11 +23,18 @@ using SteadyClock = std::chrono::steady_clock;
 
 // With this much waiting for the client no more is taken from the kernel.
 constexpr size_t kMaxPending = 256 * 1024;
+// Reads of the kernel's queue for one poll: events that go on for ever must not hold it up.
+constexpr int kMostTakes = 64;
 
 Task<void> collect_events(WatchTask& watch, Outbox& outbox, net::Notifier& room) {
   for (;;) {
     while (outbox.pending.size() >= kMaxPending) co_await room.wait();
-    const auto events = co_await watch.next();
+    auto events = Result<std::vector<FilesystemEvent>>();
+    if (const auto ready = co_await watch.wait(); !ready) {
+      events = fail(ready.error());
+    } else {
+      events = co_await watch.take();
+    }
     if (!events) {
       outbox.close(events.error());
       co_return;
@@ -104,16 +111,25 @@ Task<Result<std::string>> PolledWatchers::create(WatchRequest request,
 // Keeps the watcher in memory until its group cancels this task.
 Task<void> PolledWatchers::collect(std::shared_ptr<Watcher> watcher, size_t limit) {
   while (!watcher->failure) {
-    auto events = co_await watcher->watch->next();
-    if (!events) {
-      watcher->failure = events.error();
-    } else if (watcher->events.size() + events->size() > limit) {
-      watcher->failure = Error(Code::kInternal, "too many events were not fetched");
+    if (const auto ready = co_await watcher->watch->wait(); !ready) {
+      watcher->failure = ready.error();
     } else {
-      std::move(events->begin(), events->end(), std::back_inserter(watcher->events));
+      (void)co_await add_events(*watcher, limit);
     }
   }
   watcher->events.clear();
+}
+
+Task<bool> PolledWatchers::add_events(Watcher& watcher, size_t limit) {
+  auto events = co_await watcher.watch->take();
+  if (!events) {
+    watcher.failure = events.error();
+  } else if (watcher.events.size() + events->size() > limit) {
+    watcher.failure = Error(Code::kInternal, "too many events were not fetched");
+  } else {
+    std::move(events->begin(), events->end(), std::back_inserter(watcher.events));
+  }
+  co_return events && !events->empty() && !watcher.failure;
 }
 
 Result<std::shared_ptr<PolledWatchers::Watcher>> PolledWatchers::find(const std::string& id) {
@@ -123,10 +139,14 @@ Result<std::shared_ptr<PolledWatchers::Watcher>> PolledWatchers::find(const std:
   return found->second;
 }
 
-Result<std::vector<FilesystemEvent>> PolledWatchers::take(const std::string& id) {
-  ALCOVE_TRY_ASSIGN(const auto watcher, find(id));
-  if (watcher->failure) return fail(*watcher->failure);
-  return std::exchange(watcher->events, {});
+Task<Result<std::vector<FilesystemEvent>>> PolledWatchers::take(std::string id) {
+  ALCOVE_CO_TRY_ASSIGN(const auto watcher, find(id));
+  // A client that has just written expects to see it, whether or not collect() had its turn.
+  for (int i = 0; i < kMostTakes && !watcher->failure; ++i) {
+    if (!co_await add_events(*watcher, limits_.events)) break;
+  }
+  if (watcher->failure) co_return fail(*watcher->failure);
+  co_return std::exchange(watcher->events, {});
 }
 
 Result<void> PolledWatchers::remove(const std::string& id) {

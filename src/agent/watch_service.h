@@ -45,8 +45,9 @@ class PolledWatchers {
 
   // Returns the id.
   Task<Result<std::string>> create(WatchRequest request, std::shared_ptr<const Accounts> accounts);
-  // What came since the last call. kNotFound; kInternal after a failure of the watch.
-  Result<std::vector<FilesystemEvent>> take(const std::string& id);
+  // What came since the last call, up to what was done before this one. kNotFound; kInternal after
+  // a failure of the watch.
+  Task<Result<std::vector<FilesystemEvent>>> take(std::string id);
   Result<void> remove(const std::string& id);
 
   size_t size() const { return watchers_.size(); }
@@ -54,6 +55,8 @@ class PolledWatchers {
  private:
   struct Watcher;
   static Task<void> collect(std::shared_ptr<Watcher> watcher, size_t limit);
+  // Takes what the kernel has; true if that was something.
+  static Task<bool> add_events(Watcher& watcher, size_t limit);
   Result<std::shared_ptr<Watcher>> find(const std::string& id);
   void remove_idle();
   void arm_timer();

@@ -119,6 +119,18 @@ TEST_F(WatchServiceTest, PolledWatcherCollectsEagerly) {
   EXPECT_EQ(poll(id), "{}");
 }
 
+TEST_F(WatchServiceTest, PollSeesWhatWasDoneRightBefore) {
+  const std::string id = create_watcher(watch_message(watched_.path()));
+  for (int i = 0; i < 50; ++i) {
+    const std::string name = cat("f", i);
+    // The agent has no turn in between.
+    write_text(watched_ / name, "x");
+    EXPECT_EQ(poll(id),
+              cat(R"({"events":[{"name":")", name, R"(","type":"EVENT_TYPE_CREATE"},{"name":")",
+                  name, R"(","type":"EVENT_TYPE_WRITE"}]})"));
+  }
+}
+
 TEST_F(WatchServiceTest, RemovedWatcherIsUnknown) {
   const std::string id = create_watcher(watch_message(watched_.path()));
   EXPECT_EQ(rpc("/filesystem.Filesystem/RemoveWatcher", watcher(id)).status, 200);
@@ -160,7 +172,7 @@ TEST_F(PolledWatchersTest, EventsThatNobodyFetchesFailTheWatcher) {
   for (const char* name : {"a", "b", "c"}) write_text(dir_ / name, "x");
   pause(std::chrono::milliseconds(300));
   for (int i = 0; i < 2; ++i) {
-    const auto events = watchers.take(id);
+    const auto events = net::testing::run(loop_, watchers.take(id));
     ASSERT_FALSE(events);
     EXPECT_EQ(events.error().code(), Code::kInternal);
   }

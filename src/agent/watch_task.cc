@@ -13,7 +13,7 @@ namespace alcove::agent {
 
 WatchTask::WatchTask(const boost::asio::any_io_executor& executor, net::BlockingPool& pool,
                      std::shared_ptr<TreeWatch> watch, UniqueFd ready)
-    : pool_(pool), watch_(std::move(watch)), ready_(executor, std::move(ready)) {}
+    : pool_(pool), watch_(std::move(watch)), ready_(executor, std::move(ready)), taken_(executor) {}
 
 Task<Result<std::unique_ptr<WatchTask>>> WatchTask::open(net::BlockingPool& pool, std::string path,
                                                          WatchOptions options,
@@ -29,13 +29,14 @@ Task<Result<std::unique_ptr<WatchTask>>> WatchTask::open(net::BlockingPool& pool
       new WatchTask(executor, pool, std::move(watch), std::move(ready)));
 }
 
-Task<Result<std::vector<FilesystemEvent>>> WatchTask::next() {
-  for (;;) {
-    ALCOVE_CO_TRY(co_await ready_.wait_readable());
-    auto job = [watch = watch_] { return watch->take(); };
-    auto events = co_await pool_.run(std::move(job));
-    if (!events || !events->empty()) co_return events;
-  }
+Task<Result<std::vector<FilesystemEvent>>> WatchTask::take() {
+  while (taking_) co_await taken_.wait();
+  taking_ = true;
+  auto job = [watch = watch_] { return watch->take(); };
+  auto events = co_await pool_.run(std::move(job));
+  taking_ = false;
+  taken_.notify_all();
+  co_return events;
 }
 
 }  // namespace alcove::agent

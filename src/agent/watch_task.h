@@ -11,12 +11,13 @@
 #include "agent/tree_watch.h"
 #include "net/blocking_pool.h"
 #include "net/fd_stream.h"
+#include "net/notifier.h"
 #include "net/task.h"
 
 namespace alcove::agent {
 
 // A TreeWatch on a loop: the waiting is done here, what blocks on the pool's threads, so that a
-// file system that hangs stops this watch only. One caller at a time.
+// file system that hangs stops this watch only.
 class WatchTask {
  public:
   // Errors as of TreeWatch::open().
@@ -24,8 +25,10 @@ class WatchTask {
                                                        WatchOptions options,
                                                        std::shared_ptr<const Accounts> accounts);
 
-  // Waits for the next events; at least one unless it is an error.
-  Task<Result<std::vector<FilesystemEvent>>> next();
+  // Until there is something to take. One caller at a time.
+  Task<Result<void>> wait() { return ready_.wait_readable(); }
+  // What is there now, perhaps nothing. Callers take turns, in the order of the events.
+  Task<Result<std::vector<FilesystemEvent>>> take();
 
  private:
   WatchTask(const boost::asio::any_io_executor& executor, net::BlockingPool& pool,
@@ -36,6 +39,8 @@ class WatchTask {
   std::shared_ptr<TreeWatch> watch_;
   // A copy of the watch's descriptor, only waited on.
   net::FdStream ready_;
+  bool taking_ = false;
+  net::Notifier taken_;
 };
 
 }  // namespace alcove::agent
