@@ -42,7 +42,7 @@ void write_body(ByteWriter& out, const BootRequest& request) {
   out.number(request.has_cgroup2 ? 1 : 0);
 }
 
-void write_body(ByteWriter&, const Done&) {}
+void write_body(ByteWriter& out, const Done& done) { out.number(done.rule_set); }
 void write_body(ByteWriter& out, const ProcessStarted& started) {
   out.number(static_cast<uint64_t>(started.pid));
 }
@@ -131,7 +131,7 @@ Result<Answer> decode_answer(std::string_view bytes) {
   Answer answer;
   switch (in.number()) {
     case 0:
-      answer = Done{};
+      answer = Done{in.number()};
       break;
     case 1:
       answer = ProcessStarted{static_cast<pid_t>(in.number())};

@@ -58,7 +58,9 @@ std::string encode(const Request& request);
 Result<Request> decode_request(std::string_view bytes);
 
 // The launcher is ready for requests (sent once, unasked), or has done what was asked.
-struct Done {};
+struct Done {
+  uint64_t rule_set = 0;  // of PairsRequest: the index of the one that was loaded
+};
 struct ProcessStarted {
   pid_t pid = 0;
 };

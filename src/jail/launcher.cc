@@ -12,6 +12,7 @@
 
 #include <csignal>
 #include <ctime>
+#include <span>
 
 #include "base/strings.h"
 #include "jail/boot_context.h"
@@ -46,17 +47,20 @@ void answer_failure(int status, const char* step, const Error& error) {
   }
   std::vector<NewPair> pairs;
   std::vector<int> raw;
+  // What the kernel did not take for one it does not take for the next, and it takes its time.
+  size_t rule_set = 0;
   for (const network::IdRange& range : request.ranges) {
-    auto pair = make_pair(range.index, request.rule_sets);
+    auto pair = make_namespace_pair(range.index, std::span(request.rule_sets).subspan(rule_set));
     if (!pair) {
       answer_failure(status, "make namespace pair", pair.error());
       ::_exit(1);
     }
+    rule_set += pair->rule_set;
     raw.push_back(pair->user_ns.get());
     raw.push_back(pair->net_ns.get());
     pairs.push_back(std::move(*pair));
   }
-  answer(status, Done{}, raw);
+  answer(status, Done{rule_set}, raw);
   ::_exit(0);
 }
 

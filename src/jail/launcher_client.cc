@@ -135,21 +135,23 @@ Result<UniqueFd> LauncherClient::send(const Request& request, const std::vector<
   return std::move(pair.first);
 }
 
-Result<std::vector<UniqueFd>> LauncherClient::call(const Request& request,
+Result<LauncherClient::Reply> LauncherClient::call(const Request& request,
                                                    const std::vector<int>& fds) {
-  return retry_if_unavailable([&]() -> Result<std::vector<UniqueFd>> {
+  return retry_if_unavailable([&]() -> Result<Reply> {
     ALCOVE_TRY_ASSIGN(const UniqueFd answers, send(request, fds));
     ALCOVE_TRY_ASSIGN(auto message, sys::receive_message(answers.get(), deadline()));
     ALCOVE_TRY_ASSIGN(const Answer answer, decode_answer(message.bytes));
     if (const auto* failure = std::get_if<StepFailed>(&answer)) return fail(to_error(*failure));
-    return std::move(message.fds);
+    const auto* done = std::get_if<Done>(&answer);
+    if (done == nullptr) return fail(Code::kInternal, "unexpected answer of the launcher");
+    return Reply{*done, std::move(message.fds)};
   });
 }
 
 Result<UniqueFd> LauncherClient::make_template_namespace(uint32_t block) {
-  ALCOVE_TRY_ASSIGN(auto fds, call(TemplateNamespaceRequest{block}, {}));
-  if (fds.size() != 1) return fail(Code::kInternal, "launcher sent no namespace");
-  return std::move(fds[0]);
+  ALCOVE_TRY_ASSIGN(Reply reply, call(TemplateNamespaceRequest{block}, {}));
+  if (reply.fds.size() != 1) return fail(Code::kInternal, "launcher sent no namespace");
+  return std::move(reply.fds[0]);
 }
 
 Result<std::vector<network::NamespacePair>> LauncherClient::make_pairs(
@@ -158,9 +160,12 @@ Result<std::vector<network::NamespacePair>> LauncherClient::make_pairs(
   for (size_t done = 0; done < ranges.size();) {
     const size_t count = std::min(ranges.size() - done, kMaxPairsPerRequest);
     PairsRequest request;
-    request.rule_sets = rule_sets_;
+    const size_t best = best_rule_set_;
+    request.rule_sets.assign(rule_sets_.begin() + static_cast<ptrdiff_t>(best), rule_sets_.end());
     for (size_t i = 0; i < count; ++i) request.ranges.push_back(ranges[done + i]);
-    ALCOVE_TRY_ASSIGN(auto fds, call(request, {template_ns}));
+    ALCOVE_TRY_ASSIGN(Reply reply, call(request, {template_ns}));
+    best_rule_set_ = std::min<size_t>(best + reply.done.rule_set, rule_sets_.size() - 1);
+    std::vector<UniqueFd>& fds = reply.fds;
     if (fds.size() != 2 * count) return fail(Code::kInternal, "launcher sent too few namespaces");
     for (size_t i = 0; i < count; ++i) {
       pairs.push_back({ranges[done + i], std::move(fds[2 * i]), std::move(fds[2 * i + 1])});

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -46,7 +47,11 @@ class LauncherClient final : public network::NamespaceMaker {
   void stop_locked();
   // Sends the request; returns the socket for its answers.
   Result<UniqueFd> send(const Request& request, const std::vector<int>& fds);
-  Result<std::vector<UniqueFd>> call(const Request& request, const std::vector<int>& fds);
+  struct Reply {
+    Done done;
+    std::vector<UniqueFd> fds;
+  };
+  Result<Reply> call(const Request& request, const std::vector<int>& fds);
   Result<Started> try_boot(const BootRequest& request, const std::vector<int>& fds);
   std::chrono::steady_clock::time_point deadline() const {
     return std::chrono::steady_clock::now() + timeout_;
@@ -56,6 +61,8 @@ class LauncherClient final : public network::NamespaceMaker {
   const std::vector<std::string> dirs_;
   const std::chrono::milliseconds timeout_;
   const std::vector<network::RuleSet> rule_sets_;
+  // The first that the kernel knows, as far as is known: trying another costs milliseconds.
+  std::atomic<size_t> best_rule_set_ = 0;
 
   mutable std::mutex mutex_;
   UniqueFd socket_;

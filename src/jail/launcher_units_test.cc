@@ -60,6 +60,7 @@ TEST(LaunchProtocol, PairsRequestSurvivesTheWire) {
   EXPECT_EQ(copy.rule_sets[0].batch, request.rule_sets[0].batch);
   EXPECT_TRUE(copy.rule_sets[0].asks_first);
   EXPECT_FALSE(copy.rule_sets[1].asks_first);
+  EXPECT_EQ(std::get<Done>(*decode_answer(encode(Answer(Done{1})))).rule_set, 1u);
 }
 
 TEST(JailRecord, OfASandboxBeforeTheRelayReachesNothing) {

@@ -24,10 +24,15 @@
 namespace alcove::jail {
 namespace {
 
+struct Prepared {
+  int error = 0;
+  size_t rule_set = 0;
+};
+
 // A process that does nothing but keep new namespaces alive until they are held by descriptors.
 class Holder {
  public:
-  // `prepare` runs in the new process; it returns 0 or an errno.
+  // `prepare` runs in the new process.
   template <typename Prepare>
   static Result<Holder> start(uint64_t flags, Prepare prepare) {
     int fds[2];
@@ -37,18 +42,19 @@ class Holder {
     const pid_t pid = sys::clone_process({.flags = flags});
     if (pid < 0) return fail_errno(errno, "clone namespaces");
     if (pid == 0) {
-      const int error = prepare();
-      (void)!::write(write_end.get(), &error, sizeof error);
+      const Prepared prepared = prepare();
+      (void)!::write(write_end.get(), &prepared, sizeof prepared);
       for (;;) ::pause();
     }
     Holder holder(pid);
     write_end.reset();
-    int error = 0;
-    if (::read(read_end.get(), &error, sizeof error) != sizeof error) error = EIO;
-    if (error != 0) return fail_errno(error, "prepare namespaces");
+    Prepared& prepared = holder.prepared_;
+    if (::read(read_end.get(), &prepared, sizeof prepared) != sizeof prepared) prepared.error = EIO;
+    if (prepared.error != 0) return fail_errno(prepared.error, "prepare namespaces");
     return holder;
   }
-  Holder(Holder&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+  Holder(Holder&& other) noexcept
+      : pid_(std::exchange(other.pid_, -1)), prepared_(other.prepared_) {}
   Holder& operator=(Holder&&) = delete;
   ~Holder() {
     if (pid_ < 0) return;
@@ -61,6 +67,7 @@ class Holder {
     ALCOVE_TRY(sys::write_file(cat("/proc/", pid_, "/uid_map"), map));
     return sys::write_file(cat("/proc/", pid_, "/gid_map"), map);
   }
+  size_t rule_set() const { return prepared_.rule_set; }
   Result<UniqueFd> open(const char* name) const {
     return sys::open_file(cat("/proc/", pid_, "/ns/", name), O_RDONLY);
   }
@@ -68,6 +75,7 @@ class Holder {
  private:
   explicit Holder(pid_t pid) : pid_(pid) {}
   pid_t pid_;
+  Prepared prepared_;
 };
 
 int load_rules(const network::RuleSet& rules) {
@@ -76,29 +84,30 @@ int load_rules(const network::RuleSet& rules) {
   return sys::run_netlink(socket->get(), rules.batch);
 }
 
-int prepare_network(const std::vector<network::RuleSet>& rule_sets) {
+Prepared prepare_network(std::span<const network::RuleSet> rule_sets) {
   int error = ENOENT;
-  bool asks_first = false;
-  for (const network::RuleSet& rules : rule_sets) {
-    error = load_rules(rules);
-    asks_first = rules.asks_first;
-    if (error == 0) break;
+  size_t chosen = 0;
+  for (; chosen < rule_sets.size(); ++chosen) {
+    error = load_rules(rule_sets[chosen]);
+    // The next one helps only against a kernel that does not know this one.
+    if (error != ENOENT && error != EOPNOTSUPP) break;
   }
-  if (error != 0) return error;
+  if (error != 0) return {error, 0};
   in_addr v4{};
   in6_addr v6{};
   ::inet_pton(AF_INET, network::kGuestIpv4, &v4);
   ::inet_pton(AF_INET6, network::kGuestIpv6, &v6);
   error = sys::lead_ipv4_to_loopback(v4);
   // A kernel without IPv6 is no reason to have no sandboxes.
-  if (error == 0 && asks_first) (void)sys::lead_ipv6_to_loopback(v6);
-  return error;
+  if (error == 0 && rule_sets[chosen].asks_first) (void)sys::lead_ipv6_to_loopback(v6);
+  return {error, chosen};
 }
 
 }  // namespace
 
 Result<UniqueFd> make_template_namespace(uint32_t block) {
-  ALCOVE_TRY_ASSIGN(const Holder holder, Holder::start(CLONE_NEWUSER, limit_shares));
+  ALCOVE_TRY_ASSIGN(const Holder holder,
+                    Holder::start(CLONE_NEWUSER, [] { return Prepared{.error = limit_shares()}; }));
   ALCOVE_TRY(holder.write_maps(block * network::kIdsPerBlock, network::kIdsPerBlock));
   return holder.open("user");
 }
@@ -113,14 +122,16 @@ Result<void> enter_template_namespace(int template_ns) {
   return {};
 }
 
-Result<NewPair> make_pair(uint32_t range_index, const std::vector<network::RuleSet>& rule_sets) {
+Result<NewPair> make_namespace_pair(uint32_t range_index,
+                                    std::span<const network::RuleSet> rule_sets) {
   ALCOVE_TRY_ASSIGN(const SandboxMaker maker,
                     SandboxMaker::become(range_index * network::kIdsPerRange));
-  ALCOVE_TRY_ASSIGN(const Holder holder, Holder::start(CLONE_NEWUSER | CLONE_NEWNET, [&rule_sets] {
+  ALCOVE_TRY_ASSIGN(const Holder holder, Holder::start(CLONE_NEWUSER | CLONE_NEWNET, [rule_sets] {
                       return prepare_network(rule_sets);
                     }));
   ALCOVE_TRY(holder.write_maps(range_index * network::kIdsPerRange, network::kIdsPerRange));
   NewPair pair;
+  pair.rule_set = holder.rule_set();
   ALCOVE_TRY_ASSIGN(pair.user_ns, holder.open("user"));
   ALCOVE_TRY_ASSIGN(pair.net_ns, holder.open("net"));
   return pair;

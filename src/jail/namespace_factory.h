@@ -2,7 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
-#include <vector>
+#include <span>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -27,7 +27,9 @@ Result<void> enter_template_namespace(int template_ns);
 struct NewPair {
   UniqueFd user_ns;
   UniqueFd net_ns;
+  size_t rule_set = 0;  // the index of the one that was loaded
 };
-Result<NewPair> make_pair(uint32_t range_index, const std::vector<network::RuleSet>& rule_sets);
+Result<NewPair> make_namespace_pair(uint32_t range_index,
+                                    std::span<const network::RuleSet> rule_sets);
 
 }  // namespace alcove::jail
