@@ -36,7 +36,8 @@ def _nothing_is_left(host):
 def bare_checkout(tmp_path):
     """The task runner alone: nothing is built there."""
     shutil.copy(_ROOT / "dev", tmp_path)
-    shutil.copytree(_ROOT / "tools", tmp_path / "tools")
+    for part in ("tools", "tests/network/bed"):
+        shutil.copytree(_ROOT / part, tmp_path / part)
     return tmp_path
 
 

@@ -127,13 +127,12 @@ async def test_unknown_terminal(sandbox):
 
 async def test_python_prompt(terminal):
     await terminal.open()
-    await terminal.type("python3 -q\n")
+    await terminal.type("python3 -q; echo back-$?\n")
     await terminal.until(">>> ")
     await terminal.type("x = 6\n")
     await terminal.type("print('result', x * 7)\n")
     await terminal.until("result 42")
     await terminal.type("exit()\n")
-    await terminal.type("echo back-$?\n")
     await terminal.until("back-0\r\n")
 
 
