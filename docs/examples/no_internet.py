@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
 from e2b import Sandbox
 
 sandbox = Sandbox.create(allow_internet_access=False)
