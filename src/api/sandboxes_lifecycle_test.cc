@@ -35,14 +35,16 @@ TEST_F(SandboxLifecycle, AnotherTeamCannotTouchIt) {
   EXPECT_EQ(sandbox->end_at(), clock_.now() + seconds(300));
 }
 
+Task<void> hold(bool& entered, const bool& go_on) {
+  entered = true;
+  while (!go_on) co_await net::sleep_for(std::chrono::milliseconds(1));
+}
+
 TEST_F(SandboxLifecycle, SecondKillAtTheSameTimeSucceedsForTheOwnerOnly) {
   add_sandbox("i1");
   bool go_on = false;
   bool entered = false;
-  node_.during_kill = [&]() -> Task<void> {
-    entered = true;
-    while (!go_on) co_await net::sleep_for(std::chrono::milliseconds(1));
-  };
+  node_.during_kill = [&] { return hold(entered, go_on); };
   auto [here, there] = net::testing::make_stream_pair(loop_);
   server_.serve_connection(std::move(there));
   http::ClientConnection first(std::move(here));

@@ -37,6 +37,22 @@ constexpr std::pair<std::string_view, int> kSignals[] = {
     {"terminated", SIGTERM},
 };
 
+constexpr std::pair<std::string_view, Output::Stream> kStreams[] = {
+    {"stdout", Output::Stream::kOutput},
+    {"stderr", Output::Stream::kError},
+    {"pty", Output::Stream::kOutput},
+};
+
+constexpr std::pair<std::string_view, std::string_view> kTerminalVariables[] = {
+    {"TERM", "xterm-256color"},
+    {"LANG", "C.UTF-8"},
+    {"LC_ALL", "C.UTF-8"},
+};
+
+json::object terminal_of(TerminalSize size) {
+  return {{"size", json::object{{"cols", size.columns}, {"rows", size.rows}}}};
+}
+
 int signal_of(std::string_view status) {
   constexpr std::string_view kPrefix = "signal: ";
   if (!status.starts_with(kPrefix)) return 0;
@@ -49,8 +65,7 @@ int signal_of(std::string_view status) {
 }
 
 Result<ProcessEvent> parse_data(const json::object& data) {
-  for (const auto stream : {Output::Stream::kOutput, Output::Stream::kError}) {
-    const char* name = stream == Output::Stream::kOutput ? "stdout" : "stderr";
+  for (const auto& [name, stream] : kStreams) {
     if (connect::find_field(data, name) == nullptr) continue;
     ALCOVE_TRY_ASSIGN(std::string bytes, connect::read_bytes(data, name));
     return Output{.stream = stream, .data = std::move(bytes)};
@@ -72,22 +87,36 @@ Result<ProcessEvent> parse_end(const json::object& end) {
 
 }  // namespace
 
-std::string start_message(const ExecOptions& options, Input input) {
+std::string start_message(const ExecOptions& options, Input input, TerminalSize size) {
   json::array arguments(options.command.begin() + 1, options.command.end());
   json::object envs;
   for (const auto& [name, value] : options.env_vars) envs.emplace(name, value);
+  if (input == Input::kTerminal) {
+    // Leaves those that are there.
+    for (const auto& [name, value] : kTerminalVariables) envs.emplace(name, value);
+  }
   json::object process{
       {"cmd", options.command.front()}, {"args", std::move(arguments)}, {"envs", std::move(envs)}};
   if (!options.directory.empty()) process["cwd"] = options.directory;
-  return json::serialize(
-      json::object{{"process", std::move(process)}, {"stdin", input == Input::kPipe}});
+  json::object message{{"process", std::move(process)}};
+  if (input == Input::kTerminal) {
+    message["pty"] = terminal_of(size);
+  } else {
+    message["stdin"] = input == Input::kPipe;
+  }
+  return json::serialize(message);
 }
 
-std::string input_message(uint32_t pid, std::string_view data) {
-  std::string out = cat(R"({"process":{"pid":)", pid, R"(},"input":{"stdin":)");
+std::string input_message(uint32_t pid, Input input, std::string_view data) {
+  const std::string_view kind = input == Input::kTerminal ? "pty" : "stdin";
+  std::string out = cat(R"({"process":{"pid":)", pid, R"(},"input":{")", kind, R"(":)");
   connect::append_json_bytes(out, data);
   out += "}}";
   return out;
+}
+
+std::string resize_message(uint32_t pid, TerminalSize size) {
+  return json::serialize(json::object{{"process", selector(pid)}, {"pty", terminal_of(size)}});
 }
 
 std::string selector_message(uint32_t pid) {

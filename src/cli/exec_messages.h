@@ -9,14 +9,18 @@
 
 #include "base/result.h"
 #include "cli/exec_command.h"
+#include "cli/local_terminal.h"
 
 namespace alcove::cli {
 
 // The messages of process.Process as a caller writes and reads them (protocol/envd.md 2A.1).
 
-enum class Input { kNone, kPipe };
-std::string start_message(const ExecOptions& options, Input input);
-std::string input_message(uint32_t pid, std::string_view data);
+enum class Input { kNone, kPipe, kTerminal };
+// `size` is for a terminal only. TERM and the locale are then as the official clients set them,
+// unless the options have others.
+std::string start_message(const ExecOptions& options, Input input, TerminalSize size = {});
+std::string input_message(uint32_t pid, Input input, std::string_view data);
+std::string resize_message(uint32_t pid, TerminalSize size);
 std::string selector_message(uint32_t pid);
 // `name` is "SIGNAL_SIGTERM" or "SIGNAL_SIGKILL".
 std::string signal_message(uint32_t pid, std::string_view name);
@@ -25,6 +29,7 @@ struct Started {
   uint32_t pid = 0;
 };
 struct Output {
+  // A terminal has one stream for both.
   enum class Stream { kOutput, kError } stream = Stream::kOutput;
   std::string data;
 };

@@ -19,9 +19,25 @@ TEST(ExecMessages, StartNamesTheCommand) {
             R"("stdin":true})");
 }
 
+TEST(ExecMessages, TerminalsHaveASizeAndTheVariablesOfTheOfficialClients) {
+  ExecOptions options;
+  options.command = {"/bin/bash", "-i", "-l"};
+  EXPECT_EQ(start_message(options, Input::kTerminal, {.columns = 100, .rows = 30}),
+            R"({"process":{"cmd":"/bin/bash","args":["-i","-l"],"envs":{"TERM":"xterm-256color",)"
+            R"("LANG":"C.UTF-8","LC_ALL":"C.UTF-8"}},"pty":{"size":{"cols":100,"rows":30}}})");
+  options.env_vars = {{"TERM", "dumb"}};
+  EXPECT_NE(start_message(options, Input::kTerminal)
+                .find(R"("envs":{"TERM":"dumb","LANG":"C.UTF-8","LC_ALL":"C.UTF-8"})"),
+            std::string::npos);
+  EXPECT_EQ(resize_message(7, {.columns = 132, .rows = 50}),
+            R"({"process":{"pid":7},"pty":{"size":{"cols":132,"rows":50}}})");
+}
+
 TEST(ExecMessages, InputIsBase64) {
-  EXPECT_EQ(input_message(7, std::string_view("a\0\xff", 3)),
+  EXPECT_EQ(input_message(7, Input::kPipe, std::string_view("a\0\xff", 3)),
             R"({"process":{"pid":7},"input":{"stdin":"YQD/"}})");
+  EXPECT_EQ(input_message(7, Input::kTerminal, "\x03"),
+            R"({"process":{"pid":7},"input":{"pty":"Aw=="}})");
   EXPECT_EQ(selector_message(7), R"({"process":{"pid":7}})");
   EXPECT_EQ(signal_message(7, "SIGNAL_SIGTERM"),
             R"({"process":{"pid":7},"signal":"SIGNAL_SIGTERM"})");
@@ -35,6 +51,10 @@ TEST(ExecMessages, EventsAreRead) {
   ASSERT_TRUE(output);
   EXPECT_EQ(std::get<Output>(*output).stream, Output::Stream::kError);
   EXPECT_EQ(std::get<Output>(*output).data, "hi");
+  const auto screen = parse_event(R"({"event":{"data":{"pty":"aGk="}}})");
+  ASSERT_TRUE(screen);
+  EXPECT_EQ(std::get<Output>(*screen).stream, Output::Stream::kOutput);
+  EXPECT_EQ(std::get<Output>(*screen).data, "hi");
 }
 
 TEST(ExecMessages, EndsAreExitCodesAsAShellHasThem) {
@@ -54,7 +74,7 @@ TEST(ExecMessages, EndsAreExitCodesAsAShellHasThem) {
 
 TEST(ExecMessages, UnknownEventsAreNothingAndBrokenOnesErrors) {
   for (const char* text : {"{}", R"({"event":{}})", R"({"event":{"keepalive":{}}})",
-                           R"({"event":{"data":{"pty":"aGk="}}})", R"({"event":{"new":1}})"}) {
+                           R"({"event":{"data":{"new":"aGk="}}})", R"({"event":{"new":1}})"}) {
     const auto event = parse_event(text);
     ASSERT_TRUE(event) << text;
     EXPECT_TRUE(std::holds_alternative<Nothing>(*event)) << text;

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/strings.h"
@@ -16,6 +17,7 @@ namespace alcove::cli {
 namespace {
 
 constexpr std::chrono::seconds kConnectLimit{10};
+constexpr std::chrono::seconds kKeepIdle{30};
 constexpr uint64_t kMaxAnswer = 256u << 20;
 
 // The numeric addresses of a name, in the order to try them. Blocks.
@@ -93,10 +95,9 @@ Result<Endpoint> parse_endpoint(std::string_view url) {
 }
 
 Task<Result<http::ClientConnection>> HttpClient::take() {
-  if (idle_) {
-    http::ClientConnection connection = std::move(*idle_);
-    idle_.reset();
-    co_return std::move(connection);
+  auto idle = std::exchange(idle_, std::nullopt);
+  if (idle && std::chrono::steady_clock::now() - idle_since_ < kKeepIdle) {
+    co_return std::move(*idle);
   }
   auto stream = co_await dial(endpoint_);
   if (!stream) {
@@ -113,6 +114,7 @@ void HttpClient::give_back(http::ClientConnection connection) {
   connection.stream().set_read_deadline(std::nullopt);
   connection.stream().set_write_deadline(std::nullopt);
   idle_.emplace(std::move(connection));
+  idle_since_ = std::chrono::steady_clock::now();
 }
 
 http::RequestHead HttpClient::complete(http::RequestHead head) const {

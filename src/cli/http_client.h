@@ -27,7 +27,8 @@ struct Endpoint {
 // "http://127.0.0.1:3000". TLS is refused with a text that says so.
 Result<Endpoint> parse_endpoint(std::string_view url);
 
-// Connections to one endpoint. One that is not in use any more is kept for the next request.
+// Connections to one endpoint. One that is not in use any more is kept for the next request, for a
+// while: what lies between us and the server closes idle ones.
 class HttpClient {
  public:
   explicit HttpClient(Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
@@ -49,6 +50,7 @@ class HttpClient {
  private:
   Endpoint endpoint_;
   std::optional<http::ClientConnection> idle_;
+  std::chrono::steady_clock::time_point idle_since_;
 };
 
 // How long a request that does not stream may take.

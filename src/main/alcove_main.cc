@@ -30,12 +30,13 @@ using alcove::Result;
 using alcove::cli::Format;
 
 constexpr const char* kFooter =
-    "Exit codes: 0 success, 1 failure, 2 wrong usage; `sandbox exec` passes on the command's "
-    "own.\n\n"
+    "Exit codes: 0 success, 1 failure, 2 wrong usage; `sandbox exec` and `shell` pass on the "
+    "program's.\n\n"
     "Examples:\n"
     "  alcove doctor                          can this machine run sandboxes?\n"
     "  ID=$(alcove sandbox create)\n"
     "  alcove sandbox exec $ID -- uname -a\n"
+    "  alcove sandbox shell $ID\n"
     "  alcove sandbox kill $ID\n"
     "  alcove COMMAND --help                  more, with examples";
 

@@ -147,6 +147,14 @@ void add_info(CLI::App* sandbox, Action& action) {
   });
 }
 
+// Who runs a program, where and with what.
+void add_process_options(CLI::App* command, cli::ExecOptions& options, Pairs& env_vars) {
+  command->add_option("-u,--user", options.user, "Who it runs as (default: the template's user)");
+  command->add_option("-w,--workdir", options.directory,
+                      "Where it runs (default: the user's home)");
+  add_pairs(command, "-e,--env", env_vars, "A variable for it; may be repeated");
+}
+
 void add_exec(CLI::App* sandbox, Action& action) {
   CLI::App* command = sandbox->add_subcommand("exec", "Run a command in a sandbox");
   const auto common = add_common(command);
@@ -154,46 +162,64 @@ void add_exec(CLI::App* sandbox, Action& action) {
     cli::ExecOptions options;
     std::string timeout;
     Pairs env_vars;
-    bool terminal = false;
   };
   auto flags = std::make_shared<Flags>();
   command->add_option("id", flags->options.sandbox_id, "The sandbox")->required();
   command->add_option("command", flags->options.command, "The program and its arguments, after --")
       ->required();
-  command->add_option("-u,--user", flags->options.user,
-                      "Who it runs as (default: the template's user)");
-  command->add_option("-w,--workdir", flags->options.directory,
-                      "Where it runs (default: the user's home)");
-  add_pairs(command, "-e,--env", flags->env_vars, "A variable for it; may be repeated");
+  add_process_options(command, flags->options, flags->env_vars);
   command->add_flag("-i,--interactive", flags->options.interactive,
                     "Pass standard input on even if it is a terminal");
-  command->add_flag("-t,--tty", flags->terminal, "A terminal for it; not available yet");
+  command->add_flag("-t,--tty", flags->options.terminal,
+                    "Run it in a terminal, with the keys of this one");
   add_duration(command, "--timeout", flags->timeout, "Kill it after that time: seconds, or 5m, 2h");
   command->footer(
       "Output is passed on as it comes, standard input unless it is a terminal. No shell takes "
       "part:\n"
       "use `-- bash -c '...'` for pipes and variables. Ctrl-C sends SIGTERM to the command, a "
       "second\n"
-      "one SIGKILL.\n\n"
+      "one SIGKILL. With -t, Ctrl-C is a key like any other.\n\n"
       "The exit code is the command's own; 128 + n if signal n ended it, 124 after --timeout, 1 if "
       "it\n"
       "could not be run (a line on standard error that begins with `alcove:` says why).\n\n"
       "Examples:\n"
       "  alcove sandbox exec $ID -- python3 --version\n"
       "  alcove sandbox exec $ID -u root -w /tmp -e N=3 -- bash -c 'seq $N | tac'\n"
-      "  tar c src | alcove sandbox exec $ID -- tar x");
+      "  tar c src | alcove sandbox exec $ID -- tar x\n"
+      "  alcove sandbox exec -t $ID -- top");
   command->callback([=, &action] {
     action = [=]() -> Result<int> {
-      if (flags->terminal) {
-        std::fputs(
-            "alcove: terminals (-t) are not available yet; without -t, output is passed on as it "
-            "comes\n",
-            stderr);
-        return cli::kUsage;
-      }
       cli::ExecOptions options = flags->options;
       options.env_vars = to_map(flags->env_vars);
       if (!flags->timeout.empty()) options.timeout = *cli::parse_duration(flags->timeout);
+      return cli::exec_in_sandbox(common->server, options);
+    };
+  });
+}
+
+void add_shell(CLI::App* sandbox, Action& action) {
+  CLI::App* command = sandbox->add_subcommand("shell", "Open a shell in a sandbox");
+  const auto common = add_common(command);
+  struct Flags {
+    cli::ExecOptions options;
+    Pairs env_vars;
+  };
+  auto flags = std::make_shared<Flags>();
+  command->add_option("id", flags->options.sandbox_id, "The sandbox")->required();
+  add_process_options(command, flags->options, flags->env_vars);
+  command->footer(
+      "A login shell (bash, or sh where there is none) in a terminal that follows the size of "
+      "this\n"
+      "one. All keys go to it, Ctrl-C too; `exit` ends it, and its exit code is passed on. The\n"
+      "sandbox's timeout runs on meanwhile. If this program is ended, so is the shell.\n\n"
+      "Examples:\n"
+      "  alcove sandbox shell $ID\n"
+      "  alcove sandbox shell $ID -u root -w /etc");
+  command->callback([=, &action] {
+    action = [=] {
+      cli::ExecOptions options = flags->options;
+      options.env_vars = to_map(flags->env_vars);
+      options.terminal = true;
       return cli::exec_in_sandbox(common->server, options);
     };
   });
@@ -288,12 +314,14 @@ void add_sandbox_commands(CLI::App& app, Action& action) {
       "Examples:\n"
       "  ID=$(alcove sandbox create --timeout 1h)\n"
       "  alcove sandbox exec $ID -- uname -a\n"
+      "  alcove sandbox shell $ID\n"
       "  alcove sandbox cp ./project $ID:/home/user/\n"
       "  alcove sandbox kill $ID");
   add_create(sandbox, action);
   add_list(sandbox, action);
   add_info(sandbox, action);
   add_exec(sandbox, action);
+  add_shell(sandbox, action);
   add_copy(sandbox, action);
   add_watch(sandbox, action, "logs", "Show what happened in a sandbox", /*default_last=*/0,
             cli::show_logs);

@@ -379,16 +379,22 @@ TEST_F(LocalNodeTest, AgentsWithoutAJournalLeaveTheLifecycle) {
   }
 }
 
+Task<void> send_nothing(http::Exchange& exchange) {
+  (void)co_await exchange.start({.status = 200, .headers = {}}, std::nullopt);
+  co_await exchange.wait_disconnect();
+}
+
+Task<void> send_without_end(http::Exchange& exchange) {
+  (void)co_await exchange.start({.status = 200, .headers = {}}, std::nullopt);
+  const std::string junk(65536, ' ');
+  while (co_await exchange.write(junk)) {
+  }
+}
+
 TEST_F(LocalNodeTest, AnAgentThatHangsOrFloodsDoesNotHoldUpAKill) {
   loops_.start();
   for (const bool floods : {false, true}) {
-    on_journal_ = [floods](http::Exchange& exchange) -> Task<void> {
-      (void)co_await exchange.start({.status = 200, .headers = {}}, std::nullopt);
-      const std::string junk(65536, ' ');
-      while (floods && co_await exchange.write(junk)) {
-      }
-      if (!floods) co_await exchange.wait_disconnect();
-    };
+    on_journal_ = floods ? send_without_end : send_nothing;
     const auto made = wait(node_->create(request()));
     ASSERT_TRUE(made);
     const auto begin = std::chrono::steady_clock::now();

@@ -7,6 +7,7 @@
     clients/     environments of the official clients, by the hash of their pins
     downloads/   packages of PyPI and npm
     fuzz/        inputs that earlier fuzzing found, per target
+    tidy/        marks of files that clang-tidy found clean
 """
 
 import contextlib

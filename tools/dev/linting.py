@@ -17,7 +17,7 @@ import tidy  # noqa: E402
 
 
 def _tidy():
-    return tidy.check(build_dir=paths.build_dir("release"), clean_marks=cache.folder("tidy"))
+    return tidy.check(build_dir=paths.build_dir("release"), clean_marks=cache.folder("tidy"), say=console.say)
 
 
 CHECKS = {

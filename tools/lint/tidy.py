@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the alcove authors
-"""clang-tidy on the changed source files: those that differ from HEAD, and those of the last
-commit. A file found clean is not looked at again until it, a header of ours that it includes, or
-.clang-tidy changes."""
+"""clang-tidy on the source files, those changed last first, for as long as the time given for it.
+A file found clean is not looked at again until it, a header of ours that it includes, or
+.clang-tidy changes: so with a cache each run gets further, and without one the newest commits are
+looked at."""
 
 import concurrent.futures
 import hashlib
@@ -12,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import sources
@@ -20,42 +22,52 @@ _PROGRAM = "clang-tidy-19"
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
-def check(build_dir=sources.ROOT / "build" / "release", clean_marks=None):
-    """`clean_marks` is a directory that remembers the clean files, or None."""
+def check(build_dir=sources.ROOT / "build" / "release", clean_marks=None, seconds=120, say=print):
+    """`clean_marks` is a directory that remembers the clean files, or None. No file is begun after `seconds`."""
     compiled = _compiled_files(build_dir)
-    jobs = [path for path in changed() if str(sources.ROOT / path) in compiled]
+    if not compiled:
+        return [f"clang-tidy needs {build_dir}/compile_commands.json: `./dev build release` makes it"]
     settings = hashlib.sha256((sources.ROOT / ".clang-tidy").read_bytes()).hexdigest()
-    problems = []
+    marks = {path: clean_marks / _digest(path, settings) if clean_marks else None for path in newest_first()}
+    jobs = [path for path, mark in marks.items() if str(sources.ROOT / path) in compiled and not (mark and mark.exists())]
+    deadline = time.monotonic() + seconds
+    problems, left = [], []
 
     def look(path):
-        mark = clean_marks / _digest(path, settings) if clean_marks else None
-        if mark and mark.exists():
+        if time.monotonic() > deadline:
+            left.append(path)
             return []
         done = subprocess.run(
             [_PROGRAM, "--quiet", "-p", str(build_dir), str(path)], cwd=sources.ROOT, capture_output=True, text=True
         )
         if done.returncode == 0:
-            if mark:
-                mark.touch()
+            if marks[path]:
+                marks[path].touch()
             return []
         return [line for line in done.stdout.splitlines() if "error:" in line] or [f"{path}: {done.stderr.strip()}"]
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(look, jobs):
             problems += found
+    if left:
+        say(f"    clang-tidy: {len(jobs) - len(left)} files in {seconds} s, the newest; {len(left)} are for another run")
     return problems
 
 
-def changed():
-    names = set()
+def newest_first():
+    """Source files, those with the youngest change first. A header stands for its source file too."""
+    names = []
     for command in (
         ["git", "diff", "--name-only", "HEAD"],
-        ["git", "diff", "--name-only", "HEAD~1", "HEAD"],
         ["git", "ls-files", "-o", "--exclude-standard"],
+        ["git", "log", "--format=", "--name-only", "--diff-merges=first-parent"],
     ):
-        # Before the first commit there is no HEAD, before the second no HEAD~1.
-        names |= set(subprocess.run(command, cwd=sources.ROOT, capture_output=True, text=True).stdout.splitlines())
-    return [path for path in sources.listed(".cc", under=("src/",)) if str(path) in names]
+        # Before the first commit there is no HEAD.
+        names += subprocess.run(command, cwd=sources.ROOT, capture_output=True, text=True).stdout.splitlines()
+    order = {}
+    for name in names:
+        order.setdefault(Path(name).with_suffix(".cc"), len(order))
+    return sorted(sources.listed(".cc", under=("src/",)), key=lambda path: order.get(path, len(order)))
 
 
 def _compiled_files(build_dir):
