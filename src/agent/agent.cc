@@ -114,6 +114,12 @@ Task<void> Agent::route(http::Exchange& exchange, std::optional<std::string> use
     } else {
       co_await refuse_method(exchange, "GET, POST");
     }
+  } else if (path == "/files/compose") {
+    if (method == "POST") {
+      co_await files_service_.compose(exchange);
+    } else {
+      co_await refuse_method(exchange, "POST");
+    }
   } else if (path == "/health") {
     if (method != "GET") {
       co_await refuse_method(exchange, "GET");
