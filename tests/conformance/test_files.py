@@ -4,14 +4,15 @@
 
 import datetime
 import email
-import gzip
 import hashlib
 import io
+import gzip
 
 import pytest
 from e2b import FileNotFoundException, FileType, InvalidArgumentException, SandboxException
 from harness import VERSION, got, raises, requires, to_sandbox
 from memory import watch_memory
+from pattern import Pattern
 
 _has_metadata = requires(2, 40, why="has no file metadata")
 _MEBIBYTE = 1 << 20
@@ -298,32 +299,13 @@ async def test_metadata_that_a_program_inside_sets(sandbox):
     assert (await got(sandbox.files.get_info("f"))).metadata == {"author": "inside"}
 
 
-class _Pattern(io.RawIOBase):
-    """A readable file of a given size that is never in memory as a whole."""
-
-    def __init__(self, size):
-        self._left = size
-        self.digest = hashlib.sha256()
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        count = min(len(buffer), self._left)
-        block = (self._left.to_bytes(8, "little") * (count // 8 + 1))[:count]
-        buffer[:count] = block
-        self.digest.update(block)
-        self._left -= count
-        return count
-
-
 @pytest.mark.limit(180)
 async def test_hundred_megabytes_stream_in_flat_memory(client, make_sandbox):
     sandbox = await make_sandbox(timeout=300)
     size = 100 * _MEBIBYTE
     # Before the measured transfer one small one, so that buffers and connections exist.
     await got(sandbox.files.write("/tmp/warm", b"x" * _MEBIBYTE))
-    source = io.BufferedReader(_Pattern(size), buffer_size=_MEBIBYTE)
+    source = io.BufferedReader(Pattern(size), buffer_size=_MEBIBYTE)
     with watch_memory() as memory:
         await got(sandbox.files.write("/tmp/big", source))
         digest, total = hashlib.sha256(), 0
