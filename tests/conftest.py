@@ -76,6 +76,12 @@ def sandbox(make_sandbox):
 
 
 @pytest.fixture
+def run_now():
+    """A function that runs a coroutine to its end, for fixtures that prepare something."""
+    return _LOOP.run_until_complete
+
+
+@pytest.fixture
 def created():
     """A function that creates sandboxes by plain HTTP, which end with the test."""
     made = []

@@ -16,10 +16,11 @@
 namespace alcove::agent {
 namespace {
 
-// File systems that hang take threads away for good, so there are more than cores; they exist only
-// while there is work.
+// File systems that hang take threads away for good, so there are more than cores, and spare ones
+// for when all of them hang; they exist only while there is work.
 constexpr size_t kFileThreads = 16;
 constexpr size_t kSpawnThreads = 8;
+constexpr size_t kSpareThreads = 240;
 constexpr size_t kMaxQueued = 4096;
 constexpr uint64_t kMaxInitBody = 4ull << 20;
 // Longer than a pool thread lingers and ended processes are kept, so that their memory is free.
@@ -64,8 +65,8 @@ Result<std::unique_ptr<Agent>> Agent::create(boost::asio::io_context& loop, Agen
 Agent::Agent(boost::asio::io_context& loop, AgentOptions options,
              std::unique_ptr<ChildReaper> reaper)
     : reaper_(std::move(reaper)),
-      file_pool_("files", kFileThreads, kMaxQueued),
-      spawn_pool_("spawn", kSpawnThreads, kMaxQueued),
+      file_pool_("files", kFileThreads, kMaxQueued, kSpareThreads),
+      spawn_pool_("spawn", kSpawnThreads, kMaxQueued, kSpareThreads),
       state_(std::move(options.identity_directory), std::move(options.path_variable)),
       processes_(loop.get_executor(), *reaper_, spawn_pool_),
       process_service_(state_, users_, processes_),
@@ -113,6 +114,12 @@ Task<void> Agent::route(http::Exchange& exchange, std::optional<std::string> use
       co_await files_service_.upload(exchange);
     } else {
       co_await refuse_method(exchange, "GET, POST");
+    }
+  } else if (path == "/files/compose") {
+    if (method == "POST") {
+      co_await files_service_.compose(exchange);
+    } else {
+      co_await refuse_method(exchange, "POST");
     }
   } else if (path == "/health") {
     if (method != "GET") {

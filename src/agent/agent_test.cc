@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/access.h"
+#include "agent/byte_ranges.h"
 #include "agent/gzip.h"
 #include "agent/testing/agent_fixture.h"
 #include "http/url.h"
@@ -242,6 +243,16 @@ TEST_F(AgentTest, RangesAndConditions) {
   EXPECT_EQ(part.status, 206);
   EXPECT_EQ(part.body, content.substr(100'000, 10));
   EXPECT_EQ(part.headers.get("Content-Range"), cat("bytes 100000-100009/", content.size()));
+  const auto parts = call("GET", target, {{"Range", "bytes=100000-100009,-3"}});
+  EXPECT_EQ(parts.status, 206);
+  EXPECT_FALSE(parts.headers.has("Content-Range"));
+  const std::string type(parts.headers.get("Content-Type").value_or(""));
+  ASSERT_TRUE(type.starts_with("multipart/byteranges; boundary=")) << type;
+  const std::string boundary = type.substr(type.find('=') + 1);
+  const RangeParts expected({{100000, 10}, {content.size() - 3, 3}}, content.size(),
+                            "text/plain; charset=utf-8", boundary);
+  EXPECT_EQ(parts.body, cat(expected.head(0), content.substr(100000, 10), expected.head(1),
+                            content.substr(content.size() - 3), expected.end()));
   const auto outside = call("GET", target, {{"Range", "bytes=99999999-"}});
   EXPECT_EQ(outside.status, 416);
   EXPECT_EQ(outside.headers.get("Content-Range"), cat("bytes */", content.size()));

@@ -13,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/byte_ranges.h"
 #include "agent/download_rules.h"
 #include "agent/file_io.h"
 #include "agent/gzip.h"
@@ -20,6 +21,7 @@
 #include "agent/media_type.h"
 #include "agent/paths.h"
 #include "agent/rest.h"
+#include "base/ids.h"
 #include "base/strings.h"
 
 namespace alcove::agent {
@@ -125,27 +127,59 @@ Task<Result<std::string>> read_piece(net::BlockingPool& pool, std::shared_ptr<Un
   return pool.run(std::move(job));
 }
 
-// Cuts the connection if the file cannot be read any more: the head has been sent.
-Task<void> send_range(http::Exchange& exchange, net::BlockingPool& pool,
+// Bytes of the file as part of the body. False if the connection was cut, because the file cannot
+// be read any more: the head has been sent.
+Task<bool> send_bytes(http::Exchange& exchange, net::BlockingPool& pool,
                       std::shared_ptr<UniqueFd> fd, ByteRange range, bool local) {
   if (local) {
-    if (!co_await exchange.send_file(fd->get(), range.offset, range.count)) {
+    if (co_await exchange.send_file(fd->get(), range.offset, range.count)) co_return true;
+    exchange.abort();
+    co_return false;
+  }
+  while (range.count > 0) {
+    const size_t limit = static_cast<size_t>(std::min<uint64_t>(range.count, kReadSize));
+    const auto piece = co_await read_piece(pool, fd, range.offset, limit);
+    if (!piece || piece->empty() || !co_await exchange.write(*piece)) {
       exchange.abort();
+      co_return false;
+    }
+    range.offset += piece->size();
+    range.count -= piece->size();
+  }
+  co_return true;
+}
+
+Task<void> send_range(http::Exchange& exchange, net::BlockingPool& pool,
+                      std::shared_ptr<UniqueFd> fd, http::ResponseHead head, const Opened& opened,
+                      ByteRange range) {
+  if (opened.complete) {
+    (void)co_await exchange.respond(
+        {head.status, std::move(head.headers),
+         opened.beginning.substr(range.offset, static_cast<size_t>(range.count))});
+    co_return;
+  }
+  if (!co_await exchange.start(std::move(head), range.count)) co_return;
+  if (co_await send_bytes(exchange, pool, fd, range, opened.local)) {
+    (void)co_await exchange.finish();
+  }
+}
+
+Task<void> send_parts(http::Exchange& exchange, net::BlockingPool& pool,
+                      std::shared_ptr<UniqueFd> fd, http::ResponseHead head, const Opened& opened,
+                      RangeParts parts) {
+  head.headers.set("Content-Type", parts.content_type());
+  if (!co_await exchange.start(std::move(head), parts.length())) co_return;
+  for (size_t i = 0; i < parts.ranges().size(); ++i) {
+    const ByteRange range = parts.ranges()[i];
+    if (!co_await exchange.write(parts.head(i))) co_return;
+    if (opened.complete) {
+      const auto bytes = std::string_view(opened.beginning).substr(range.offset, range.count);
+      if (!co_await exchange.write(bytes)) co_return;
+    } else if (!co_await send_bytes(exchange, pool, fd, range, opened.local)) {
       co_return;
     }
-  } else {
-    while (range.count > 0) {
-      const size_t limit = static_cast<size_t>(std::min<uint64_t>(range.count, kReadSize));
-      const auto piece = co_await read_piece(pool, fd, range.offset, limit);
-      if (!piece || piece->empty() || !co_await exchange.write(*piece)) {
-        exchange.abort();
-        co_return;
-      }
-      range.offset += piece->size();
-      range.count -= piece->size();
-    }
   }
-  (void)co_await exchange.finish();
+  (void)co_await exchange.finish(parts.end());
 }
 
 // Files without a known size: read to their end.
@@ -224,8 +258,9 @@ Task<void> send_download(http::Exchange& exchange, net::BlockingPool& pool, std:
                        opened.complete, seekable);
     co_return;
   }
-  head.headers.add("Content-Type", std::string(type_by_extension(name).value_or(sniff_type(
-                                       std::string_view(opened.beginning).substr(0, kSniffSize)))));
+  const std::string type(type_by_extension(name).value_or(
+      sniff_type(std::string_view(opened.beginning).substr(0, kSniffSize))));
+  head.headers.add("Content-Type", type);
   if (!opened.size) {
     if (!co_await exchange.start(std::move(head), std::nullopt)) co_return;
     co_await send_until_end(exchange, pool, fd, std::move(opened.beginning), seekable);
@@ -240,27 +275,25 @@ Task<void> send_download(http::Exchange& exchange, net::BlockingPool& pool, std:
     co_return;
   }
   head.status = 200;
-  const Selection selection = select_range(asked, *opened.size, opened.modified);
+  Selection selection = select_ranges(asked, *opened.size, opened.modified);
   if (selection.kind == Selection::Kind::kUnsatisfiable) {
     http::Response refusal = text_response(416, "the range lies outside of the file");
     refusal.headers.add("Content-Range", cat("bytes */", *opened.size));
     (void)co_await exchange.respond(std::move(refusal));
     co_return;
   }
-  const ByteRange range = selection.range;
-  if (selection.kind == Selection::Kind::kPart) {
-    head.status = 206;
-    head.headers.add("Content-Range", cat("bytes ", range.offset, "-",
-                                          range.offset + range.count - 1, "/", *opened.size));
-  }
-  if (opened.complete) {
-    (void)co_await exchange.respond(
-        {head.status, std::move(head.headers),
-         opened.beginning.substr(range.offset, static_cast<size_t>(range.count))});
+  if (selection.kind == Selection::Kind::kWhole) {
+    co_await send_range(exchange, pool, fd, std::move(head), opened, {0, *opened.size});
     co_return;
   }
-  if (!co_await exchange.start(std::move(head), range.count)) co_return;
-  co_await send_range(exchange, pool, fd, range, opened.local);
+  head.status = 206;
+  if (selection.parts.size() > 1) {
+    RangeParts parts(std::move(selection.parts), *opened.size, type, random_hex(16));
+    co_await send_parts(exchange, pool, fd, std::move(head), opened, std::move(parts));
+    co_return;
+  }
+  head.headers.add("Content-Range", content_range(selection.parts[0], *opened.size));
+  co_await send_range(exchange, pool, fd, std::move(head), opened, selection.parts[0]);
 }
 
 }  // namespace alcove::agent

@@ -64,34 +64,6 @@ Encoding choose_encoding(const http::Headers& headers) {
   return gzip_alone ? Encoding::kGzip : Encoding::kIdentity;
 }
 
-Selection select_range(const http::Headers& headers, uint64_t size, int64_t modified) {
-  const Selection whole{Selection::Kind::kWhole, {0, size}};
-  const auto header = headers.get("Range");
-  if (!header || !header->starts_with("bytes=")) return whole;
-  if (const auto condition = headers.get("If-Range")) {
-    // Without ETags only an exact date can match.
-    if (parse_http_date(*condition) != modified) return whole;
-  }
-  const std::string_view range = trim(header->substr(6));
-  const size_t dash = range.find('-');
-  if (range.find(',') != std::string_view::npos || dash == std::string_view::npos) return whole;
-  const std::string_view first_text = trim(range.substr(0, dash));
-  const std::string_view last_text = trim(range.substr(dash + 1));
-  const auto first = parse_number<uint64_t>(first_text);
-  const auto last = parse_number<uint64_t>(last_text);
-  const Selection unsatisfiable{Selection::Kind::kUnsatisfiable, {}};
-  if (first_text.empty()) {
-    if (!last) return whole;
-    if (*last == 0 || size == 0) return unsatisfiable;
-    const uint64_t count = std::min(*last, size);
-    return {Selection::Kind::kPart, {size - count, count}};
-  }
-  if (!first || (!last && !last_text.empty()) || (last && *last < *first)) return whole;
-  if (*first >= size) return unsatisfiable;
-  const uint64_t end = last ? std::min(*last, size - 1) : size - 1;
-  return {Selection::Kind::kPart, {*first, end - *first + 1}};
-}
-
 int conditional_status(const http::Headers& headers, int64_t modified) {
   if (const auto header = headers.get("If-Unmodified-Since")) {
     const auto time = parse_http_date(*header);

@@ -19,18 +19,6 @@ enum class Encoding { kIdentity, kGzip, kNotAcceptable };
 // they are, which costs no CPU. Ranges and conditions are about the plain bytes.
 Encoding choose_encoding(const http::Headers& headers);
 
-struct ByteRange {
-  uint64_t offset = 0;
-  uint64_t count = 0;
-};
-struct Selection {
-  enum class Kind { kWhole, kPart, kUnsatisfiable };
-  Kind kind = Kind::kWhole;
-  ByteRange range;
-};
-// One range; several in one request get the whole file, as HTTP allows.
-Selection select_range(const http::Headers& headers, uint64_t size, int64_t modified);
-
 // 304 or 412, if the conditions of the request say so; 0 to go on. There are no ETags.
 int conditional_status(const http::Headers& headers, int64_t modified);
 

@@ -34,39 +34,6 @@ TEST(ChooseEncoding, RejectedIdentity) {
             Encoding::kNotAcceptable);
 }
 
-TEST(SelectRange, OneRange) {
-  const auto select = [](std::string range, uint64_t size) {
-    return select_range({{"Range", std::move(range)}}, size, 0);
-  };
-  const auto expect_part = [&](std::string range, uint64_t offset, uint64_t count) {
-    const Selection selection = select(range, 10);
-    EXPECT_EQ(selection.kind, Selection::Kind::kPart) << range;
-    EXPECT_EQ(selection.range.offset, offset) << range;
-    EXPECT_EQ(selection.range.count, count) << range;
-  };
-  expect_part("bytes=0-0", 0, 1);
-  expect_part("bytes=3-", 3, 7);
-  expect_part("bytes=3-99", 3, 7);
-  expect_part("bytes=-4", 6, 4);
-  expect_part("bytes=-40", 0, 10);
-  EXPECT_EQ(select("bytes=10-", 10).kind, Selection::Kind::kUnsatisfiable);
-  EXPECT_EQ(select("bytes=-0", 10).kind, Selection::Kind::kUnsatisfiable);
-  for (const char* whole : {"bytes=5-3", "bytes=a-b", "bytes=0-1,3-4", "lines=0-1", "bytes=-"}) {
-    EXPECT_EQ(select(whole, 10).kind, Selection::Kind::kWhole) << whole;
-    EXPECT_EQ(select(whole, 10).range.count, 10u);
-  }
-}
-
-TEST(SelectRange, IfRangeNeedsTheExactDate) {
-  const std::string date = format_http_date(1000);
-  EXPECT_EQ(select_range({{"Range", "bytes=0-1"}, {"If-Range", date}}, 10, 1000).kind,
-            Selection::Kind::kPart);
-  EXPECT_EQ(select_range({{"Range", "bytes=0-1"}, {"If-Range", date}}, 10, 1001).kind,
-            Selection::Kind::kWhole);
-  EXPECT_EQ(select_range({{"Range", "bytes=0-1"}, {"If-Range", "\"etag\""}}, 10, 1000).kind,
-            Selection::Kind::kWhole);
-}
-
 TEST(Conditions, CompareDates) {
   const std::string date = format_http_date(1000);
   EXPECT_EQ(conditional_status({{"If-Modified-Since", date}}, 1000), 304);

@@ -5,12 +5,18 @@
 #include <ctime>
 #include <utility>
 
+#include "agent/compose.h"
 #include "agent/download.h"
 #include "agent/rest.h"
 #include "agent/upload.h"
 #include "base/strings.h"
 
 namespace alcove::agent {
+namespace {
+
+constexpr uint64_t kMaxComposeBody = 1ull << 20;
+
+}  // namespace
 
 Task<std::optional<FilesQuery>> FilesService::authorize(http::Exchange& exchange,
                                                         FileOperation operation) {
@@ -29,9 +35,8 @@ Task<std::optional<FilesQuery>> FilesService::authorize(http::Exchange& exchange
 }
 
 Task<std::optional<User>> FilesService::find_user(http::Exchange& exchange,
-                                                  const FilesQuery& query) {
-  const std::string& name =
-      query.username && !query.username->empty() ? *query.username : state_.default_user();
+                                                  const std::optional<std::string>& username) {
+  const std::string& name = username && !username->empty() ? *username : state_.default_user();
   auto user = users_.find(name);
   if (!user) {
     co_await respond_rest_error(exchange, 401, user.error().message());
@@ -43,7 +48,7 @@ Task<std::optional<User>> FilesService::find_user(http::Exchange& exchange,
 Task<void> FilesService::download(http::Exchange& exchange) {
   const auto query = co_await authorize(exchange, FileOperation::kRead);
   if (!query) co_return;
-  const auto user = co_await find_user(exchange, *query);
+  const auto user = co_await find_user(exchange, query->username);
   if (!user) co_return;
   auto path = resolve_path(query->path.value_or(""), state_.path_base(*user));
   if (!path) {
@@ -63,7 +68,7 @@ Task<void> FilesService::upload(http::Exchange& exchange) {
                                 cat("unsupported Content-Encoding '", encoding, "'"));
     co_return;
   }
-  auto user = co_await find_user(exchange, *query);
+  auto user = co_await find_user(exchange, query->username);
   if (!user) co_return;
   auto metadata = parse_metadata_headers(exchange.request().headers);
   if (!metadata) {
@@ -77,6 +82,39 @@ Task<void> FilesService::upload(http::Exchange& exchange) {
   request.metadata = *std::move(metadata);
   request.compressed = gzip;
   co_await receive_upload(exchange, pool_, std::move(request));
+}
+
+Task<void> FilesService::compose(http::Exchange& exchange) {
+  const auto body = co_await exchange.body().read_all(kMaxComposeBody);
+  if (!body) {
+    if (body.error().code() == Code::kResourceExhausted) {
+      co_await respond_rest_error(exchange, 413, body.error().message());
+    }
+    co_return;
+  }
+  auto request = decode_compose(*body);
+  if (!request) {
+    co_await respond_rest_error(exchange, 400, request.error().message());
+    co_return;
+  }
+  const auto user = co_await find_user(exchange, request->username);
+  if (!user) co_return;
+  if (const auto resolved = resolve_paths(*request, state_.path_base(*user)); !resolved) {
+    co_await respond_rest_error(exchange, 400, resolved.error().message());
+    co_return;
+  }
+  const std::string destination = request->destination;
+  auto job = [wanted = *std::move(request), owner = *user] {
+    return compose_files(wanted.sources, wanted.destination, owner);
+  };
+  if (const auto done = co_await pool_.run(std::move(job)); !done) {
+    co_await respond_rest_error(exchange, compose_status(done.error()), done.error().message());
+    co_return;
+  }
+  http::Response response;
+  response.headers = {{"Content-Type", "application/json"}};
+  response.body = encode_composed(destination);
+  (void)co_await exchange.respond(std::move(response));
 }
 
 }  // namespace alcove::agent

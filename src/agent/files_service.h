@@ -15,8 +15,8 @@
 
 namespace alcove::agent {
 
-// GET and POST /files. Everything that touches a file system runs on the pool. Belongs to the
-// loop; what it is given outlives it.
+// GET and POST /files, POST /files/compose. Everything that touches a file system runs on the pool.
+// Belongs to the loop; what it is given outlives it.
 class FilesService {
  public:
   FilesService(AgentState& state, UserDatabase& users, net::BlockingPool& pool)
@@ -24,11 +24,13 @@ class FilesService {
 
   Task<void> download(http::Exchange& exchange);
   Task<void> upload(http::Exchange& exchange);
+  Task<void> compose(http::Exchange& exchange);
 
  private:
   // After the checks that both directions share; else it has answered already.
   Task<std::optional<FilesQuery>> authorize(http::Exchange& exchange, FileOperation operation);
-  Task<std::optional<User>> find_user(http::Exchange& exchange, const FilesQuery& query);
+  Task<std::optional<User>> find_user(http::Exchange& exchange,
+                                      const std::optional<std::string>& username);
 
   AgentState& state_;
   UserDatabase& users_;

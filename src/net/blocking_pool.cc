@@ -24,16 +24,22 @@ namespace {
 
 // An idle thread ends after this time, so that a quiet program has none.
 constexpr std::chrono::seconds kIdleThreadTime{10};
+// Jobs that wait this long without any job ending get the spare threads.
+constexpr std::chrono::milliseconds kStuckTime{200};
 
 }  // namespace
 
-struct BlockingPool::Impl {
-  Impl(std::string pool_name, size_t threads_limit, size_t queue_limit)
-      : name(std::move(pool_name)), max_threads(threads_limit), max_queued(queue_limit) {}
+struct BlockingPool::Impl : std::enable_shared_from_this<Impl> {
+  Impl(std::string pool_name, size_t threads_limit, size_t queue_limit, size_t spares_limit)
+      : name(std::move(pool_name)),
+        max_threads(threads_limit),
+        max_queued(queue_limit),
+        spare_threads(spares_limit) {}
 
   const std::string name;
   const size_t max_threads;
   const size_t max_queued;
+  const size_t spare_threads;
 
   std::mutex mutex;
   std::condition_variable work_arrived;
@@ -41,18 +47,24 @@ struct BlockingPool::Impl {
   std::deque<std::function<void()>> queue;
   size_t threads = 0;
   size_t idle = 0;
+  // Of jobs that ended.
+  uint64_t ended = 0;
+  bool watched = false;
   bool stopping = false;
 
   void run_jobs();
+  void watch();
 };
 
-BlockingPool::BlockingPool(std::string name, size_t max_threads, size_t max_queued)
-    : impl_(std::make_shared<Impl>(std::move(name), max_threads, max_queued)) {}
+BlockingPool::BlockingPool(std::string name, size_t max_threads, size_t max_queued,
+                           size_t spare_threads)
+    : impl_(std::make_shared<Impl>(std::move(name), max_threads, max_queued, spare_threads)) {}
 
 BlockingPool::~BlockingPool() {
   std::unique_lock lock(impl_->mutex);
   impl_->stopping = true;
   impl_->work_arrived.notify_all();
+  impl_->thread_ended.notify_all();
   impl_->thread_ended.wait(lock, [this] { return impl_->threads == 0; });
 }
 
@@ -75,7 +87,39 @@ Result<void> BlockingPool::submit(std::function<void()> job) {
   }
   impl_->queue.push_back(std::move(job));
   impl_->work_arrived.notify_one();
+  if (impl_->spare_threads > 0 && impl_->idle == 0 && impl_->threads >= impl_->max_threads &&
+      !impl_->watched) {
+    try {
+      std::thread([impl = impl_] { impl->watch(); }).detach();
+      impl_->watched = true;
+      ++impl_->threads;
+    } catch (const std::system_error& failure) {
+      log_error(cat("cannot watch the jobs of ", impl_->name, ": ", failure.what()));
+    }
+  }
   return {};
+}
+
+// Lives while jobs wait. It counts as a thread, so that the destructor waits for it.
+void BlockingPool::Impl::watch() {
+  std::unique_lock lock(mutex);
+  while (!queue.empty() && !stopping) {
+    const uint64_t before = ended;
+    thread_ended.wait_for(lock, kStuckTime, [this] { return stopping; });
+    if (ended != before) continue;
+    const size_t limit = max_threads + spare_threads + 1;
+    for (size_t wanted = queue.size(); wanted > 0 && threads < limit; --wanted) {
+      try {
+        std::thread([impl = shared_from_this()] { impl->run_jobs(); }).detach();
+        ++threads;
+      } catch (const std::system_error&) {
+        break;  // as many as the machine allows
+      }
+    }
+  }
+  watched = false;
+  --threads;
+  thread_ended.notify_all();
 }
 
 void BlockingPool::Impl::run_jobs() {
@@ -103,6 +147,7 @@ void BlockingPool::Impl::run_jobs() {
     }
     job = nullptr;
     lock.lock();
+    ++ended;
   }
   --threads;
   // Under the lock: the destructor must not destroy the variable before this is done.

@@ -23,7 +23,9 @@ namespace alcove::net {
 // submit() says kResourceExhausted when it is full.
 class BlockingPool {
  public:
-  BlockingPool(std::string name, size_t max_threads, size_t max_queued);
+  // `spare_threads` more are started while jobs wait and none of the running ones comes to its
+  // end: a file system that hangs holds up only those who use it.
+  BlockingPool(std::string name, size_t max_threads, size_t max_queued, size_t spare_threads = 0);
   // Waits for running jobs; queued ones are run first.
   ~BlockingPool();
   BlockingPool(const BlockingPool&) = delete;

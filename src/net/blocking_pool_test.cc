@@ -75,6 +75,39 @@ TEST(BlockingPool, DestructorRunsWhatIsQueued) {
   EXPECT_EQ(ran, 50);
 }
 
+TEST(BlockingPool, SpareThreadsPassJobsThatHang) {
+  std::promise<void> go;
+  auto gate = go.get_future().share();
+  BlockingPool pool("pool", 2, 100, 8);
+  for (int i = 0; i < 7; ++i) ASSERT_TRUE(pool.submit([gate] { gate.wait(); }));
+  std::promise<void> ran;
+  ASSERT_TRUE(pool.submit([&ran] { ran.set_value(); }));
+  EXPECT_EQ(ran.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  go.set_value();
+}
+
+TEST(BlockingPool, SpareThreadsHaveALimit) {
+  std::promise<void> go;
+  auto gate = go.get_future().share();
+  std::atomic<int> started = 0;
+  std::atomic<bool> passed = false;
+  {
+    BlockingPool pool("pool", 2, 100, 2);
+    for (int i = 0; i < 6; ++i) {
+      ASSERT_TRUE(pool.submit([gate, &started] {
+        ++started;
+        gate.wait();
+      }));
+    }
+    ASSERT_TRUE(pool.submit([&passed] { passed = true; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    EXPECT_EQ(started, 4);
+    EXPECT_FALSE(passed);
+    go.set_value();
+  }
+  EXPECT_TRUE(passed);
+}
+
 Task<void> wait_on_pool(BlockingPool& pool, std::shared_future<void> gate, Code& outcome) {
   auto function = [gate]() -> Result<void> {
     gate.wait();

@@ -3,14 +3,16 @@
 """Files by the official client: write, read, list, info, rename, remove, make_dir."""
 
 import datetime
-import gzip
+import email
 import hashlib
 import io
+import gzip
 
 import pytest
 from e2b import FileNotFoundException, FileType, InvalidArgumentException, SandboxException
 from harness import VERSION, got, raises, requires, to_sandbox
 from memory import watch_memory
+from pattern import Pattern
 
 _has_metadata = requires(2, 40, why="has no file metadata")
 _MEBIBYTE = 1 << 20
@@ -297,32 +299,13 @@ async def test_metadata_that_a_program_inside_sets(sandbox):
     assert (await got(sandbox.files.get_info("f"))).metadata == {"author": "inside"}
 
 
-class _Pattern(io.RawIOBase):
-    """A readable file of a given size that is never in memory as a whole."""
-
-    def __init__(self, size):
-        self._left = size
-        self.digest = hashlib.sha256()
-
-    def readable(self):
-        return True
-
-    def readinto(self, buffer):
-        count = min(len(buffer), self._left)
-        block = (self._left.to_bytes(8, "little") * (count // 8 + 1))[:count]
-        buffer[:count] = block
-        self.digest.update(block)
-        self._left -= count
-        return count
-
-
 @pytest.mark.limit(180)
 async def test_hundred_megabytes_stream_in_flat_memory(client, make_sandbox):
     sandbox = await make_sandbox(timeout=300)
     size = 100 * _MEBIBYTE
     # Before the measured transfer one small one, so that buffers and connections exist.
     await got(sandbox.files.write("/tmp/warm", b"x" * _MEBIBYTE))
-    source = io.BufferedReader(_Pattern(size), buffer_size=_MEBIBYTE)
+    source = io.BufferedReader(Pattern(size), buffer_size=_MEBIBYTE)
     with watch_memory() as memory:
         await got(sandbox.files.write("/tmp/big", source))
         digest, total = hashlib.sha256(), 0
@@ -361,3 +344,37 @@ def test_part_of_a_file(created):
     to_sandbox("POST", "/files?path=/tmp/f&username=user", box["sandboxID"], body=b"0123456789", headers=token | octets)
     part = to_sandbox("GET", "/files?path=/tmp/f&username=user", box["sandboxID"], headers=token | {"Range": "bytes=2-4"})
     assert (part.status, part.body, part.headers["content-range"]) == (206, b"234", "bytes 2-4/10")
+
+
+@pytest.mark.wire
+@pytest.mark.parametrize("size", [1000, 3_000_000], ids=["small", "large"])
+def test_several_parts_of_a_file(created, size):
+    box = created()
+    token = {"X-Access-Token": box["envdAccessToken"]}
+    octets = {"Content-Type": "application/octet-stream"}
+    content = (b"0123456789abcde\n" * (size // 16 + 1))[:size]
+    to_sandbox("POST", "/files?path=/tmp/f&username=user", box["sandboxID"], body=content, headers=token | octets)
+
+    def download(ranges):
+        return to_sandbox("GET", "/files?path=/tmp/f&username=user", box["sandboxID"], headers=token | {"Range": ranges})
+
+    reply = download(f"bytes=700-900, 0-4,{size}-,-7")
+    assert (reply.status, reply.headers["content-length"]) == (206, str(len(reply.body)))
+    assert "content-range" not in reply.headers
+    # The standard library reads the parts as any client would.
+    message = email.message_from_bytes(b"Content-Type: " + reply.headers["content-type"].encode() + b"\r\n\r\n" + reply.body)
+    assert message.get_content_type() == "multipart/byteranges"
+    parts = [(part["Content-Range"], part["Content-Type"], part.get_payload().encode()) for part in message.get_payload()]
+    plain = "text/plain; charset=utf-8"
+    assert parts == [
+        (f"bytes 700-900/{size}", plain, content[700:901]),
+        (f"bytes 0-4/{size}", plain, content[:5]),
+        (f"bytes {size - 7}-{size - 1}/{size}", plain, content[-7:]),
+    ]
+
+    # What would make the answer longer than the file gets the file; as does a flood of ranges.
+    for greedy in ("bytes=0-,0-", "bytes=" + ",".join(f"{n}-{n}" for n in range(200))):
+        reply = download(greedy)
+        assert (reply.status, reply.body) == (200, content)
+    reply = download(f"bytes={size}-,{size + 5}-")
+    assert (reply.status, reply.headers["content-range"]) == (416, f"bytes */{size}")
