@@ -49,7 +49,8 @@ class ProtoReader {
     return value;
   }
   uint32_t number() { return reader_.get_uint32(); }
-  bool boolean() { return reader_.get_bool(); }
+  // Not get_bool(), which reads the first byte before it checks that there is one.
+  bool boolean() { return reader_.get_uint64() != 0; }
   ProtoReader message() { return {reader_.get_message(), text_is_valid_}; }
   // An entry of map<string, string>.
   std::pair<std::string, std::string> map_entry() {
