@@ -75,8 +75,8 @@ def _agent_of(sandbox_id):
 
 
 async def _returns_to(sandbox_id, before, kept=0):
-    """Waits for what lives on for a while by design, like idle threads."""
-    assert await eventually(lambda: _Use(sandbox_id).within(before, kept), within=30, every=0.5), (before, _Use(sandbox_id))
+    """Waits for what lives on for a while by design: idle threads, and connections for half a minute."""
+    assert await eventually(lambda: _Use(sandbox_id).within(before, kept), within=45, every=0.5), (before, _Use(sandbox_id))
 
 
 class _Start:
