@@ -24,6 +24,8 @@ _CHAOS = paths.TESTS / "chaos"
 _DOCS = paths.TESTS / "docs"
 _NETWORK = paths.TESTS / "network"
 _POOL_SIZE = "8GiB"
+# One sandbox gets half of it, and the full load tests store 5 GB.
+_FULL_POOL_SIZE = "12GiB"
 # A suite that hangs must not take the whole run with it.
 _SUITE_LIMIT = 1800
 
@@ -31,7 +33,7 @@ _SUITE_LIMIT = 1800
 class TestServer:
     """A server on a fresh data directory and a free port; leaves nothing behind."""
 
-    def __init__(self, *, templates=(), options=(), environ=None):
+    def __init__(self, *, templates=(), options=(), environ=None, full_load=False):
         data = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
         owners.mark(data)
         # The busybox recipe gets its root here, from this machine's busybox.
@@ -41,7 +43,7 @@ class TestServer:
         self.server = serving.Server(
             data=data,
             listen=f"127.0.0.1:{_free_port()}",
-            pool_size=_POOL_SIZE,
+            pool_size=_FULL_POOL_SIZE if full_load else _POOL_SIZE,
             templates=(paths.ROOT / "templates", own, *templates),
             layers=cache.folder("layers"),
             options=tuple(options),
@@ -92,6 +94,11 @@ def environ_of(env_file, program):
     if server.pid() is not None:
         environ["ALCOVE_DATA"] = str(server.data)
     return environ
+
+
+def load_environ(*, full):
+    """What the load tests need: a client that opens as many connections as they ask for."""
+    return {"E2B_MAX_CONNECTIONS": "2000", "ALCOVE_LOAD": "full" if full else "small"}
 
 
 def names():

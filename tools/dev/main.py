@@ -84,7 +84,7 @@ def _parser():
     test.add_argument("names", nargs="*", metavar="NAME", help="stages (%s), rooms of src/, client test files" % ", ".join(testing.STAGES))
     size = test.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="unit tests, and one smoke run per client")
-    size.add_argument("--full", action="store_true", help="also the thread sanitizer, longer fuzzing, and more rounds of chaos")
+    size.add_argument("--full", action="store_true", help="also the thread sanitizer, longer fuzzing, more load and rounds of chaos")
     test.add_argument("--client", action="append", default=[], metavar="GENERATION", help="only these generations of tests/clients.toml")
     test.add_argument("--server-env", type=Path, metavar="FILE", help="use the running server whose settings FILE holds; builds nothing")
     test.add_argument("-k", default="", metavar="EXPRESSION", help="pytest's -k for the Python client tests")

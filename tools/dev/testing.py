@@ -53,6 +53,7 @@ class Plan:
     quick: bool = False
     fuzz_seconds: int = _FUZZ_SECONDS
     chaos_rounds: int = _CHAOS_ROUNDS
+    full_load: bool = False  # the large counts of the load tests
     server_env: Path = None  # use this running server instead of an own one
     pytest: tuple = ()  # further arguments for pytest
 
@@ -94,6 +95,7 @@ def plan(options):
         generations=tuple(options.client),
         quick=options.quick,
         chaos_rounds=_FULL_CHAOS_ROUNDS if options.full else _CHAOS_ROUNDS,
+        full_load=options.full,
         fuzz_seconds=_FULL_FUZZ_SECONDS if options.full else _FUZZ_SECONDS,
         server_env=options.server_env,
         pytest=tuple(["-k", options.k] if options.k else []),
@@ -132,7 +134,7 @@ class Run:
                     fetched = fetcher.submit(self._fetch_clients) if self.needs_clients else None
                     built = self.plan.server_env is not None or self.stage("build", self._build)
                     if built and self.needs_server and not self.plan.server_env:
-                        server = client_stages.TestServer()
+                        server = client_stages.TestServer(full_load=self.plan.full_load)
                         server.start()
                     if built:
                         self._without_server()
@@ -192,7 +194,7 @@ class Run:
         else:
             environ = client_stages.environ_of(self.plan.server_env, paths.program("alcove"))
         if "conformance" in self.plan.stages:
-            self._conformance(environ)
+            self._conformance(environ | client_stages.load_environ(full=self.plan.full_load))
         if "security" in self.plan.stages:
             self.stage("security", lambda: client_stages.security(environ, only=self.plan.files, extra=self.plan.pytest))
         if "docs" in self.plan.stages:
