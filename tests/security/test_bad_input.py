@@ -836,7 +836,9 @@ def test_maps_of_megabytes_are_refused(field):
 
 def test_disk_filler_harms_nobody_else(box, victim):
     # Reserves instead of writing, so that it takes no time.
-    filled = victim.commands.run("for i in $(seq 1 400); do fallocate -l 100M /tmp/fill-$i 2>&1 || break; done; fallocate -l 64M /tmp/fill-0; true", timeout=50)
+    # Ever smaller pieces, so that less is left than the upload below needs, whatever the limit is.
+    fill = "for size in 100 10 1; do for i in $(seq 1 400); do fallocate -l ${size}M /tmp/fill-$size-$i 2>&1 || break; done; done; true"
+    filled = victim.commands.run(fill, timeout=50)
     assert "No space left" in filled.stdout or "quota" in filled.stdout.lower(), filled
     try:
         reply = _call(victim, "POST", "/files?path=/tmp/more", bytes(40 << 20), _BYTES)
