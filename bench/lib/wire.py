@@ -146,7 +146,8 @@ class Sandbox:
         head, body = self.connection.exchange(self.start(*argv))
         expect(head, 200)
         output, ended = [], False
-        for event in _events(_unchunked(body)):
+        # A command that is over at once is answered in one piece.
+        for event in _events(_unchunked(body) if content_length(head) is None else body):
             data = event.get("data", {})
             output.append(base64.b64decode(data.get("stdout", "") or data.get("stderr", "")))
             ended = ended or "end" in event
