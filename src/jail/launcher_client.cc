@@ -3,7 +3,6 @@
 #include "jail/launcher_client.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,43 +12,12 @@
 
 #include "base/strings.h"
 #include "network/rule_sets.h"
+#include "sys/helper_program.h"
 #include "sys/message.h"
 #include "sys/process.h"
 
-extern char** environ;
-
 namespace alcove::jail {
 namespace {
-
-// Its own session: Ctrl-C in the server's terminal is not for the launcher and the sandboxes.
-Result<pid_t> spawn(const std::string& program, const std::vector<std::string>& arguments,
-                    int socket) {
-  constexpr int kDriverSocket = 3;
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_adddup2(&actions, socket, kDriverSocket);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  sigset_t all;
-  sigset_t none;
-  sigfillset(&all);
-  sigemptyset(&none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-  std::vector<char*> argv = {const_cast<char*>(program.c_str())};
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  pid_t pid = -1;
-  const int error =
-      ::posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) return fail_errno(error, cat("start ", program));
-  return pid;
-}
 
 // A request that the launcher took with it when it died is asked again: nobody works on it, or its
 // answer's socket would be open.
@@ -99,7 +67,8 @@ Result<void> LauncherClient::start() {
 Result<void> LauncherClient::start_locked() {
   stop_locked();
   ALCOVE_TRY_ASSIGN(auto pair, sys::make_message_pair());
-  ALCOVE_TRY_ASSIGN(pid_, spawn(program_, dirs_, pair.second.get()));
+  ALCOVE_TRY_ASSIGN(
+      pid_, sys::start_helper({.path = program_, .arguments = dirs_, .socket = pair.second.get()}));
   pair.second.reset();
   auto message = sys::receive_message(pair.first.get(), deadline());
   if (!message) {
