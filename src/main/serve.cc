@@ -250,7 +250,9 @@ Result<void> serve(const ServeOptions& options) {
                              .driver = *base.driver,
                              .clock = base.clock,
                              .stopping = stopping},
-                            std::move(engine), std::move(recipes));
+                            std::move(engine), std::move(recipes),
+                            options.slim ? TemplatePreparer::Replacements::kNo
+                                         : TemplatePreparer::Replacements::kYes);
   ALCOVE_TRY(preparer.load_known());
 
   api::Api api({.node = *base.node,
