@@ -119,9 +119,10 @@ Result<void> fetch_wheels(const PythonPackages& python, const std::string& layer
 std::vector<std::string> python_install_steps(const PythonPackages& python) {
   const std::string interpreter = "python" + python.version;
   return {
-      // Everybody may change what pip installs, as in /usr/local of the base template.
+      // Everybody may change what pip installs, as in /usr/local of the base template. Debian's own
+      // packages stay: pip cannot take them away, and /usr/local goes before them.
       cat("umask 0; nice ", interpreter,
-          " -m pip install --no-index --no-deps --no-compile --break-system-packages --no-cache-dir"
+          " -m pip install --no-index --no-deps --ignore-installed --no-compile --break-system-packages --no-cache-dir"
           " --disable-pip-version-check --root-user-action=ignore --quiet --find-links=",
           kWheels, " --require-hashes --requirement=", kWheels, "/wheels.lock"),
       // Compiled in advance: sandboxes would do it at each first import, as far as they may write.
