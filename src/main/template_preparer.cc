@@ -109,6 +109,7 @@ Result<void> TemplatePreparer::publish(const templates::Build& build) {
   image.workdir = build.workdir;
   image.hostname = build.hostname;
   image.env_vars = build.envs;
+  image.interpreter = build.interpreter;
 
   store::Template record;
   record.id = build.template_id;

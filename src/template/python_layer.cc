@@ -122,7 +122,8 @@ std::vector<std::string> python_install_steps(const PythonPackages& python) {
       // Everybody may change what pip installs, as in /usr/local of the base template. Debian's own
       // packages stay: pip cannot take them away, and /usr/local goes before them.
       cat("umask 0; nice ", interpreter,
-          " -m pip install --no-index --no-deps --ignore-installed --no-compile --break-system-packages --no-cache-dir"
+          " -m pip install --no-index --no-deps --ignore-installed --no-compile "
+          "--break-system-packages --no-cache-dir"
           " --disable-pip-version-check --root-user-action=ignore --quiet --find-links=",
           kWheels, " --require-hashes --requirement=", kWheels, "/wheels.lock"),
       // Compiled in advance: sandboxes would do it at each first import, as far as they may write.
