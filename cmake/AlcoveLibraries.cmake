@@ -16,5 +16,6 @@ pkg_check_modules(NFTNL REQUIRED IMPORTED_TARGET libnftnl)
 
 # Static archives for the programs that run inside sandboxes.
 find_library(LIBCRYPTO_STATIC libcrypto.a REQUIRED)
+find_library(LIBSSL_STATIC libssl.a REQUIRED)
 find_library(LIBZ_STATIC libz.a REQUIRED)
 find_library(LIBSECCOMP_STATIC libseccomp.a REQUIRED)

@@ -34,7 +34,7 @@ struct Server::Impl : std::enable_shared_from_this<Impl> {
   Impl(boost::asio::io_context& used_loop, Handler used_handler, ServerOptions used_options)
       : loop(used_loop),
         handler(std::make_shared<const Handler>(std::move(used_handler))),
-        options(used_options) {}
+        options(std::move(used_options)) {}
 
   void serve_connection(std::unique_ptr<net::Stream> stream);
   static Task<void> run_connection(std::shared_ptr<Impl> self,
@@ -82,7 +82,11 @@ Server::Impl::Accepted Server::Impl::accept_some(int listener) {
     if (fd.valid()) {
       exhausted = false;
       detect_dead_peer(fd.get());
-      serve_connection(std::make_unique<net::TcpStream>(loop.get_executor(), std::move(fd)));
+      if (options.make_stream) {
+        serve_connection(options.make_stream(loop.get_executor(), std::move(fd)));
+      } else {
+        serve_connection(std::make_unique<net::TcpStream>(loop.get_executor(), std::move(fd)));
+      }
       continue;
     }
     if (errno == EAGAIN) return Accepted::kAll;
@@ -114,7 +118,7 @@ Task<void> Server::Impl::accept_loop(std::shared_ptr<Impl> self,
 }
 
 Server::Server(boost::asio::io_context& loop, Handler handler, ServerOptions options)
-    : impl_(std::make_shared<Impl>(loop, std::move(handler), options)) {}
+    : impl_(std::make_shared<Impl>(loop, std::move(handler), std::move(options))) {}
 
 Server::~Server() {
   stop();

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "http/exchange.h"
+#include "net/stream.h"
 #include "net/task.h"
 
 namespace alcove::http {
@@ -35,6 +36,9 @@ struct ServerOptions {
   // What a handler left unread of a request body is read up to this length to keep the connection;
   // beyond it the connection is closed.
   uint64_t drain_limit = 256 * 1024;
+  // Makes the stream of an accepted socket; none: a plain one.
+  std::function<std::unique_ptr<net::Stream>(const boost::asio::any_io_executor&, UniqueFd)>
+      make_stream;
 };
 
 // HTTP/1.1 on the connections of one event loop. The handler runs on that loop; exceptions that

@@ -13,7 +13,7 @@
 
 namespace alcove::net {
 
-// A connected byte stream (TCP, Unix, later TLS). Belongs to one event loop; at most one read and
+// A connected byte stream (TCP, Unix, TLS). Belongs to one event loop; at most one read and
 // one write are under way at a time. Every failure is a value: kUnavailable for a peer that is
 // gone, kDeadlineExceeded for a passed deadline, kCanceled after close().
 class Stream {

@@ -37,7 +37,7 @@ class TcpStream : public Stream {
   int native_fd() const override;
   std::string peer_address() const override;
 
- private:
+ protected:
   std::shared_ptr<FdWait> fd_;
 };
 
