@@ -14,6 +14,7 @@ _ADAPTERS = {
     "plotly.io": libraries.adapt_plotly,
     "altair": libraries.adapt_altair,
     "getpass": libraries.adapt_getpass,
+    "matplotlib.axes._axes": libraries.adapt_matplotlib,
 }
 
 

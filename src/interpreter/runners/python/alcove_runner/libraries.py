@@ -55,6 +55,12 @@ def adapt_altair(module):
     renderers.enable("alcove")
 
 
+def adapt_matplotlib(module):
+    from alcove_runner.charts import boxes
+
+    boxes.watch(module.Axes)
+
+
 def adapt_getpass(module):
     from IPython.core.error import StdinNotImplementedError
 
