@@ -11,7 +11,7 @@ import { CellSyntaxError, Terminated } from "./evaluator.mjs";
 const OWN = path.dirname(fileURLToPath(import.meta.url));
 
 /** Reads a property of anything; a cell may throw objects whose properties throw. */
-function read(value, key) {
+export function read(value, key) {
   try {
     const found = value?.[key];
     return typeof found === "string" ? found : undefined;

@@ -3,6 +3,7 @@
 // The thread that waits for SIGINT. Node delivers signals to JavaScript on the main thread only;
 // a script with `breakOnSigint` is the one thing that a signal stops on any thread.
 
+import fs from "node:fs";
 import { Session } from "node:inspector";
 import vm from "node:vm";
 import { parentPort, workerData as answered } from "node:worker_threads";
@@ -18,11 +19,22 @@ function terminateMain() {
   session.disconnect();
 }
 
+/** A child that began after the signal is waited for by a call that nothing else ends. */
+function interruptChildren() {
+  try {
+    const children = fs.readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim();
+    for (const pid of children.split(" ").filter(Boolean)) process.kill(Number(pid), "SIGINT");
+  } catch {
+    // It has ended, or this kernel does not list children.
+  }
+}
+
 function interruptMain() {
   Atomics.store(answered, 0, 0);
   parentPort.postMessage("interrupt");
   while (Atomics.wait(answered, 0, 0, PATIENCE_MS) === "timed-out") {
     terminateMain();
+    interruptChildren();
     parentPort.postMessage("interrupt");
   }
 }

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 
-import { describeError } from "./errors.mjs";
+import { describeError, read } from "./errors.mjs";
 import { Evaluator, Terminated } from "./evaluator.mjs";
 import { Frames } from "./frames.mjs";
 import { installGlobals } from "./globals.mjs";
@@ -92,7 +92,7 @@ class Runner {
       // The interrupt that stopped it is on its way; it must not hit the next run.
       if (thrown instanceof Terminated) return await interrupted;
       // A child that the same signal ended may be noticed before the signal is.
-      if (thrown?.signal === "SIGINT") await Promise.race([interrupted, sleep(SIGNAL_MS)]);
+      if (read(thrown, "signal") === "SIGINT") await Promise.race([interrupted, sleep(SIGNAL_MS)]);
       return ["error", describeError(thrown, cell)];
     }
   }
