@@ -76,6 +76,16 @@ TEST(Ids, ParseAcceptsAClientSuffix) {
   }
 }
 
+// RFC 4231, test cases 2 and 6.
+TEST(HmacSha256, KnownVectors) {
+  const std::string_view pieces[] = {"what do ya want ", "for nothing?"};
+  EXPECT_EQ(to_hex(hmac_sha256("Jefe", pieces)),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  const std::string_view large[] = {"Test Using Larger Than Block-Size Key - Hash Key First"};
+  EXPECT_EQ(to_hex(hmac_sha256(std::string(131, '\xAA'), large)),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
 TEST(Sha256, KnownVector) {
   const char* kAbc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
   EXPECT_EQ(sha256_hex("abc"), kAbc);

@@ -30,11 +30,29 @@ void Sha256::update(std::string_view data) {
   SHA256_Update(reinterpret_cast<SHA256_CTX*>(state_.data()), data.data(), data.size());
 }
 
-std::string Sha256::finish_hex() {
+std::string Sha256::finish() {
   std::string digest(SHA256_DIGEST_LENGTH, '\0');
   SHA256_Final(reinterpret_cast<unsigned char*>(digest.data()),
                reinterpret_cast<SHA256_CTX*>(state_.data()));
-  return to_hex(digest);
+  return digest;
+}
+
+std::string Sha256::finish_hex() { return to_hex(finish()); }
+
+// By hand, because OpenSSL's brings much of the library into a static program.
+std::string hmac_sha256(std::string_view key, std::span<const std::string_view> pieces) {
+  std::string inner_pad(key.size() > SHA256_CBLOCK ? sha256(key) : std::string(key));
+  inner_pad.resize(SHA256_CBLOCK, '\0');
+  std::string outer_pad = inner_pad;
+  for (char& byte : inner_pad) byte = static_cast<char>(byte ^ 0x36);
+  for (char& byte : outer_pad) byte = static_cast<char>(byte ^ 0x5C);
+  Sha256 inner;
+  inner.update(inner_pad);
+  for (const std::string_view piece : pieces) inner.update(piece);
+  Sha256 outer;
+  outer.update(outer_pad);
+  outer.update(inner.finish());
+  return outer.finish();
 }
 
 bool equal_constant_time(std::string_view a, std::string_view b) {

@@ -15,7 +15,7 @@ _PACKAGES = {
         libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev libexpected-dev libfmt-dev
         libspdlog-dev libcli11-dev libtomlplusplus-dev libssl-dev zlib1g-dev libsqlite3-dev
         libarchive-dev libseccomp-dev libprotozero-dev libgtest-dev libgmock-dev
-        libnftnl-dev libmnl-dev
+        libnftnl-dev libmnl-dev libzmq3-dev
     """,
     "serve": """
         mmdebstrap debian-archive-keyring btrfs-progs ca-certificates python3-pip
