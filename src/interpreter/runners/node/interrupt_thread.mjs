@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+// The thread that waits for SIGINT. Node delivers signals to JavaScript on the main thread only;
+// a script with `breakOnSigint` is the one thing that a signal stops on any thread.
+
+import fs from "node:fs";
+import { Session } from "node:inspector";
+import vm from "node:vm";
+import { parentPort, workerData as answered } from "node:worker_threads";
+
+const PATIENCE_MS = 40;
+const never = new Int32Array(new SharedArrayBuffer(4));
+
+function terminateMain() {
+  const session = new Session();
+  // Not kept open: a process with a session waits for it at its end.
+  session.connectToMainThread();
+  session.post("Runtime.terminateExecution");
+  session.disconnect();
+}
+
+/** A child that began after the signal is waited for by a call that nothing else ends. */
+function interruptChildren() {
+  try {
+    const children = fs.readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim();
+    for (const pid of children.split(" ").filter(Boolean)) process.kill(Number(pid), "SIGINT");
+  } catch {
+    // It has ended, or this kernel does not list children.
+  }
+}
+
+function interruptMain() {
+  Atomics.store(answered, 0, 0);
+  parentPort.postMessage("interrupt");
+  while (Atomics.wait(answered, 0, 0, PATIENCE_MS) === "timed-out") {
+    terminateMain();
+    interruptChildren();
+    parentPort.postMessage("interrupt");
+  }
+}
+
+const names = { wait: "__alcove_wait", loop: "__alcove_loop" };
+globalThis[names.wait] = () => Atomics.wait(never, 0, 0);
+const wait = new vm.Script(`${names.wait}()`);
+const loop = new vm.Script(`${names.loop}()`);
+const stoppable = { breakOnSigint: true };
+
+globalThis[names.loop] = () => {
+  for (;;) {
+    try {
+      wait.runInThisContext(stoppable);
+    } catch {
+      interruptMain();
+    }
+  }
+};
+
+parentPort.postMessage("armed");
+for (;;) {
+  // Two scripts inside each other: without any, node would put back the signal's default, the end
+  // of the process, and a second signal could arrive in that moment.
+  try {
+    loop.runInThisContext(stoppable);
+  } catch {
+    interruptMain();
+  }
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""Line and scatter charts."""
+
+import datetime
+import re
+
+import numpy
+from matplotlib.collections import PathCollection
+
+from alcove_runner.charts import axis
+
+_AUTOMATIC = re.compile(r"_child(\d+)$")
+
+
+def describe_lines(axes):
+    lines = [line for line in axes.lines if _is_in_data(line, axes)]
+    elements = [
+        {"label": _name(line, "Line"), "points": _pairs(line.get_xdata(), line.get_ydata())}
+        for line in lines
+    ]
+    return _chart(axes, elements)
+
+
+def describe_scatter(axes):
+    elements = []
+    for collection in axes.collections:
+        if isinstance(collection, PathCollection):
+            # Masked values are points that are not drawn.
+            offsets = numpy.ma.filled(numpy.ma.asarray(collection.get_offsets(), dtype=float), numpy.nan)
+            pairs = [[axis.value(axes.xaxis, x), axis.value(axes.yaxis, y)] for x, y in offsets]
+            elements.append({"label": _name(collection, "Scatter"), "points": pairs})
+    return _chart(axes, elements)
+
+
+def is_grid_like(line):
+    """A reference line beside the data: two points, level or upright."""
+    x, y = line.get_xdata(), line.get_ydata()
+    return len(x) == 2 and len(y) == 2 and (x[0] == x[1] or y[0] == y[1])
+
+
+def _is_in_data(line, axes):
+    """False for axhline and the like, which span the axes wherever the data are."""
+    return all(line.get_transform().contains_branch_seperately(axes.transData))
+
+
+def _name(artist, kind):
+    name = str(artist.get_label())
+    automatic = _AUTOMATIC.match(name)
+    return f"{kind} {automatic.group(1)}" if automatic else name
+
+
+def _chart(axes, elements):
+    return {
+        "elements": elements,
+        **axis.names(axes.xaxis, axes.yaxis),
+        **axis.ticks(axes.xaxis, "x"),
+        **axis.ticks(axes.yaxis, "y"),
+    }
+
+
+def _pairs(xs, ys):
+    return [[_plain(x), _plain(y)] for x, y in zip(_values(xs), _values(ys))]
+
+
+def _values(values):
+    return numpy.ma.filled(values.astype(float), numpy.nan) if numpy.ma.isMaskedArray(values) else values
+
+
+def _plain(value):
+    if isinstance(value, (datetime.date, datetime.datetime)):
+        return value.isoformat()
+    if isinstance(value, numpy.datetime64):
+        return str(value.astype("datetime64[s]"))
+    if isinstance(value, (str, bytes)):
+        return str(value)
+    return float(value)

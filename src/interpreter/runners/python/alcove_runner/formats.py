@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""Further MIME types of results: e2b/data, e2b/chart and application/json."""
+
+import sys
+
+from IPython.core.formatters import BaseFormatter, ObjectName
+from traitlets import Unicode
+
+from alcove_runner import jsonable
+
+
+class DataFormatter(BaseFormatter):
+    """The columns of a pandas DataFrame. Does not import pandas: without it there are none."""
+
+    format_type = Unicode("e2b/data")
+    print_method = ObjectName("_repr_e2b_data_")
+    _return_type = (dict, list, str)
+
+    def __call__(self, obj):
+        pandas = sys.modules.get("pandas")
+        if pandas is not None and isinstance(obj, getattr(pandas, "DataFrame", ())):
+            return _columns(obj)
+        return super().__call__(obj)
+
+
+class ChartFormatter(BaseFormatter):
+    """What a matplotlib Figure shows, as data."""
+
+    format_type = Unicode("e2b/chart")
+    print_method = ObjectName("_repr_e2b_chart_")
+    _return_type = (dict, str)
+
+    def __call__(self, obj):
+        figure = sys.modules.get("matplotlib.figure")
+        if figure is not None and isinstance(obj, getattr(figure, "Figure", ())):
+            return _chart(obj)
+        return super().__call__(obj)
+
+
+def install(shell):
+    formatter = shell.display_formatter
+    for kind in (DataFormatter, ChartFormatter):
+        added = kind(parent=formatter)
+        formatter.formatters[added.format_type] = added
+    json = formatter.formatters["application/json"]
+    json.for_type(list, _container)
+    json.for_type(dict, _container)
+
+
+def _columns(frame):
+    columns = {}
+    # By position: names of columns may repeat.
+    for position, name in enumerate(frame.columns):
+        values = [jsonable.convert(value, default=str) for value in frame.iloc[:, position]]
+        columns[name if isinstance(name, str) else str(name)] = values
+    return columns
+
+
+def _chart(figure):
+    try:
+        from alcove_runner import charts
+
+        return jsonable.convert(charts.extract(figure), default=str)
+    except Exception:
+        # An image without data is better than no image.
+        return {}
+
+
+def _container(value):
+    try:
+        return jsonable.convert(value)
+    except jsonable.NotJsonable:
+        return None

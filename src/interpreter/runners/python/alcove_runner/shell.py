@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""IPython's shell without terminal, history database and colours."""
+
+import builtins
+import contextlib
+import traceback
+
+from IPython.core.error import StdinNotImplementedError
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets import Type
+from traitlets.config import Config
+
+from alcove_runner import awaiting, commands, display
+
+
+class RunnerShell(InteractiveShell):
+    displayhook_class = Type(display.MainResultHook)
+    display_pub_class = Type(display.Publisher)
+
+    def __init__(self, *args, results, **kwargs):
+        self.results = results
+        self.error = None
+        super().__init__(*args, **kwargs)
+        self.loop_runner = awaiting.run
+        builtins.input = _refuse_input
+
+    def init_completer(self):
+        # Nobody completes here, and it is a noticeable part of the start.
+        pass
+
+    @contextlib.contextmanager
+    def _tee(self, channel):
+        # IPython 9 would keep all that a cell prints in memory, for the history.
+        yield
+
+    def system(self, cmd):
+        """`!cmd` and %pip."""
+        if cmd.rstrip().endswith("&"):
+            raise OSError("Background processes not supported.")
+        # depth 1: the caller's frame, whose variables $name and {name} mean.
+        self.user_ns["_exit_code"] = commands.run(self.var_expand(cmd, depth=1))
+
+    def ask_exit(self):
+        """exit and quit: as sys.exit(), they end the cell and not the context."""
+        raise SystemExit
+
+    def showtraceback(self, exc_tuple=None, *args, **kwargs):
+        kind, value, trace = self._exception(exc_tuple)
+        if kind is not None and _has_group(value):
+            # IPython prints groups to stderr instead of showing them.
+            self._showtraceback(kind, value, traceback.format_exception(kind, value, trace))
+            return
+        super().showtraceback(exc_tuple, *args, **kwargs)
+
+    def show_usage_error(self, exc):
+        self._showtraceback(type(exc), exc, [f"UsageError: {exc}"])
+
+    def _showtraceback(self, etype, evalue, stb):
+        """Keeps the first error of the run, which is its reason; further ones are printed."""
+        if self.error is None:
+            self.error = describe(etype, evalue, stb)
+        else:
+            print("\n".join(str(line) for line in stb))
+
+    def _exception(self, exc_tuple):
+        try:
+            return self._get_exc_info(exc_tuple)
+        except ValueError:
+            return None, None, None
+
+
+def describe(etype, evalue, stb):
+    try:
+        value = str(evalue)
+    except Exception:
+        value = f"<{etype.__name__} whose text cannot be made>"
+    return {"name": etype.__name__, "value": value, "traceback": [str(entry) for entry in stb]}
+
+
+def make(results):
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = _no_colour()
+    config.InteractiveShell.banner1 = ""
+    config.PlainTextFormatter.max_seq_length = 0
+    return RunnerShell.instance(config=config, results=results)
+
+
+def _no_colour():
+    import IPython
+
+    # Themes have lower-case names since 9.0.
+    return "nocolor" if IPython.version_info[0] >= 9 else "NoColor"
+
+
+def _has_group(value):
+    seen = set()
+    while value is not None and id(value) not in seen:
+        seen.add(id(value))
+        if isinstance(value, BaseExceptionGroup):
+            return True
+        value = value.__cause__ or value.__context__
+    return False
+
+
+def _refuse_input(prompt="", /):
+    raise StdinNotImplementedError(
+        "raw_input was called, but this frontend does not support input requests."
+    )

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""The JavaScript and TypeScript runner, one test per behaviour."""
+
+import os
+
+import pytest
+from interpreter.driver import RunnerDied
+
+
+@pytest.fixture
+def js(start_runner):
+    return start_runner("node")
+
+
+def test_last_expression_is_the_result(js):
+    assert js.run("let x = 1; x").text == "1"
+    assert js.run("x += 1; x").text == "2"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("'Hello'", "'Hello'"),
+        ("({a: 1, b: [1, 2]})", "{ a: 1, b: [ 1, 2 ] }"),
+        ("1n", "1n"),
+        ("null", "null"),
+        ("-0", "-0"),
+        ("NaN", "NaN"),
+        ("Symbol('s')", "Symbol(s)"),
+        ("new Map([[1, 2]])", "Map(1) { 1 => 2 }"),
+        ("class A {}; new A", "A {}"),
+        ("Promise.resolve('later')", "'later'"),
+        ("await Promise.resolve('now')", "'now'"),
+        ("undefined", None),
+        ("const q = 5", None),
+        ("'\\ud800x'.length", "2"),
+    ],
+)
+def test_results(js, code, text):
+    done = js.run(code)
+    assert done.error is None
+    assert done.text == text
+
+
+def test_declarations_live_on_and_may_be_repeated(js):
+    js.run("const a = 1; let b = 2; var c = 3; function f() { return a + b + c } class K { m() { return 7 } }")
+    assert js.run("[f(), new K().m()]").text == "[ 6, 7 ]"
+    assert js.run("const a = 10; let b = 20; class K {}; f()").text == "33"
+    assert js.run("const broken = null.x").error["name"] == "TypeError"
+    assert js.run("const broken = 5; broken").text == "5"
+
+
+def test_top_level_await_keeps_its_variables(js):
+    done = js.run("async function hello() { return 'Hello World!' }\nconst v = await hello();\nv")
+    assert done.text == "'Hello World!'"
+    assert js.run("v").text == "'Hello World!'"
+
+
+def test_one_write_per_console_call(js):
+    done = js.run("console.log('Hello, World!')")
+    assert (done.stdout, done.stderr, done.text) == ("Hello, World!\n", "", None)
+    done = js.run("console.error('bad %d', 5); console.log({a: 1}); process.stdout.write('raw')")
+    assert (done.stdout, done.stderr) == ("{ a: 1 }\nraw", "bad 5\n")
+
+
+def test_output_of_children_is_in_order(js):
+    code = "console.log('a'); require('child_process').execSync('echo b; ls /proc/self/fd', {stdio: 'inherit'}); console.log('c')"
+    lines = js.run(code).stdout.split()
+    assert lines[:2] == ["a", "b"]
+    assert lines[-1] == "c"
+    # The protocol's socket is not for children; the last one is the directory that ls reads.
+    assert lines[2:-1] == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("import fs from 'fs'\ntypeof fs.readFileSync", "'function'"),
+        ("import { readFileSync, writeFileSync as w } from 'node:fs';\n[typeof readFileSync, typeof w]", "[ 'function', 'function' ]"),
+        ("import * as path from 'path'; path.basename('/a/b')", "'b'"),
+        ("import os, { cpus } from 'os'; os.cpus === cpus", "true"),
+        ("import url, * as all from 'url'; all.default === url", "true"),
+        ("import 'fs'; 5", "5"),
+        ("import {\n  join, // of paths\n  sep as s,\n} from\n  'path'\njoin('a', s)", "'a/'"),
+        ("import data from './data.json' with { type: 'json' }; data.n", "5"),
+        ("import { twice } from './own.mjs'; twice(4)", "8"),
+        ("import greet from 'pkg'; greet('you')", "'hi you'"),
+        ("(await import('path')).basename('/a/c')", "'c'"),
+        ("import('pkg').then((m) => m.default('me'))", "'hi me'"),
+        ("const {twice} = await import('./own.mjs'); twice(2)", "4"),
+        ("'import x from \"y\"; import(1)'", "'import x from \"y\"; import(1)'"),
+        ("`\nimport a from 'b'\nimport(c)`", "\"\\nimport a from 'b'\\nimport(c)\""),
+        ("/import\\(/.test('import(')", "true"),
+        ("const o = { import(x) { return x } }; o.import(3)", "3"),
+        ("require('pkg')('r')", "'hi r'"),
+        ("require('./data.json').n", "5"),
+        ("if (require.main === module) 'main'", "'main'"),
+        ("export const w = 8; export default 3; w", "8"),
+    ],
+)
+def test_modules(start_runner, tmp_path, code, text):
+    (tmp_path / "own.mjs").write_text("export const twice = (n) => 2 * n")
+    (tmp_path / "data.json").write_text('{"n": 5}')
+    package = tmp_path / "node_modules" / "pkg"
+    package.mkdir(parents=True)
+    (package / "package.json").write_text('{"name": "pkg", "main": "index.js"}')
+    (package / "index.js").write_text("module.exports = (who) => `hi ${who}`")
+    done = start_runner("node").run(code)
+    assert done.error is None
+    assert done.text == text
+
+
+def test_global_packages_are_found(start_runner, tmp_path):
+    package = tmp_path / "global" / "far"
+    package.mkdir(parents=True)
+    (package / "index.js").write_text("module.exports = 'far'")
+    js = start_runner("node", environ={"NODE_PATH": str(tmp_path / "global")})
+    assert js.run("import far from 'far'; far").text == "'far'"
+    assert js.run("require('far')").text == "'far'"
+    error = js.run("import nothing from 'no-such-package'").error
+    assert error["name"] == "Error"
+    assert "no-such-package" in error["value"]
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("const message: string = 'Hello, World!'; message", "'Hello, World!'"),
+        ("interface P { x: number }\nconst p: P = { x: 1 } as P;\np!.x", "1"),
+        ("enum Color { Red, Green = 5 }\nColor.Green", "5"),
+        ("namespace N { export const v = 3 }\nN.v", "3"),
+        ("class A { constructor(private n: number) {} get() { return this.n } }\nnew A(4).get()", "4"),
+        ("function id<T>(x: T): T { return x }\nid<number>(5)", "5"),
+        ("import type { Stats } from 'fs';\nimport { type Dirent, existsSync } from 'fs';\nconst f: (s: string) => boolean = existsSync; f('/')", "true"),
+        ("const t: number = await Promise.resolve(6); t", "6"),
+        ("const m = await import('path') as any; m.sep", "'/'"),
+    ],
+)
+def test_typescript(js, code, text):
+    done = js.run(code)
+    assert done.error is None
+    assert (done.text, done.stderr) == (text, "")
+
+
+def test_typescript_state_lives_on(js):
+    js.run("enum E { A = 1 }\nlet total: number = 5")
+    assert js.run("total + E.A").text == "6"
+
+
+def test_errors_have_name_value_and_lines_of_the_cell(js):
+    error = js.run("\n\nfunction bad() {\n  throw new TypeError('no good')\n}\nbad()").error
+    assert (error["name"], error["value"]) == ("TypeError", "no good")
+    assert error["traceback"] == ["TypeError: no good\n    at bad (cell-1:4:9)\n    at cell-1:6:1"]
+    error = js.run("let ok = 1;\nlet x = ;").error
+    assert (error["name"], error["value"]) == ("SyntaxError", "Unexpected token ';'")
+    assert error["traceback"] == ["cell-2:2\nlet x = ;\n        ^\nSyntaxError: Unexpected token ';'"]
+    assert js.run("ok").error["name"] == "ReferenceError"
+    error = js.run("throw 5").error
+    assert (error["name"], error["value"]) == ("number", "5")
+    error = js.run("await Promise.reject(new RangeError('late'))").error
+    assert (error["name"], error["value"]) == ("RangeError", "late")
+    error = js.run("JSON.parse('{')").error
+    assert error["name"] == "SyntaxError"
+
+
+def test_lines_of_compiled_typescript_are_those_of_the_cell(js):
+    code = "interface Long {\n  a: number\n  b: number\n}\nenum E { A }\n\nfunction f(x: Long) {\n  throw new Error('here')\n}\nf({a: 1, b: 2})"
+    assert "at f (cell-1:8" in js.run(code).error["traceback"][0]
+
+
+def test_hostile_throws_do_not_break_the_runner(js):
+    for code in [
+        "throw {get name() { throw 1 }, get message() { throw 2 }, get stack() { throw 3 }}",
+        "throw null",
+        "throw undefined",
+        "throw new Proxy({}, {get() { throw 1 }})",
+        "({[Symbol.for('nodejs.util.inspect.custom')]() { throw new Error('inspect') }})",
+    ]:
+        assert js.run(code).error is not None
+    assert js.run("1").text == "1"
+
+
+def test_counts(js):
+    assert js.run("1").count == 1
+    assert js.run("let x = ;").count == 2
+    assert js.run("  \n").count == 3
+    assert js.run("1").count == 3
+
+
+def test_variables_of_one_run(start_runner):
+    js = start_runner("node", environ={"KEEP": "old"})
+    show = "[process.env.KEEP, process.env.NEW]"
+    value = "it's \"quoted\"\n${x} `y` \\ é"
+    assert js.run(f"process.env.NEW === {value!r}", env={"NEW": value}).text == "true"
+    assert js.run(show, env={"KEEP": "1", "NEW": "2"}).text == "[ '1', '2' ]"
+    assert js.run(show).text == "[ 'old', undefined ]"
+    assert js.run("null.x", env={"NEW": "3"}).error
+    assert js.run(show).text == "[ 'old', undefined ]"
+
+
+def test_directory(start_runner, tmp_path):
+    js = start_runner("node")
+    assert js.run("process.cwd()").text == f"'{tmp_path}'"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "console.log('go'); while (true) {}",
+        "console.log('go'); await new Promise((r) => setTimeout(r, 100000))",
+        "await new Promise((r) => setTimeout(r, 10)); console.log('go'); while (true) {}",
+        "console.log('go'); setTimeout(() => { while (true) {} }, 0); await new Promise((r) => setTimeout(r, 100000))",
+        "console.log('go'); while (true) { try { while (true) {} } catch {} finally { } }",
+        "console.log('go'); for (;;) await null",
+        "console.log('go'); require('child_process').execSync('sleep 100')",
+        "({[Symbol.for('nodejs.util.inspect.custom')]() { console.log('go'); while (true) {} }})",
+        "console.log('go'); for (;;) console.log('x'.repeat(10000))",
+    ],
+)
+def test_interrupts_keep_state(js, code):
+    js.run("let kept = 5")
+    begun = js.begin(code)
+    js.wait_for_output(begun, "go")
+    js.interrupt()
+    assert js.finish(begun).error["name"] == "KeyboardInterrupt"
+    for _ in range(3):
+        assert js.run("kept").text == "5"
+    assert js.run("await new Promise((r) => setTimeout(() => r('timers work'), 5))").text == "'timers work'"
+
+
+def test_interrupted_loop_does_not_go_on(js):
+    begun = js.begin("let n = 0; console.log('go'); for (;;) { n++; await new Promise((r) => setTimeout(r, 1)) }")
+    js.wait_for_output(begun, "go")
+    js.interrupt()
+    js.finish(begun)
+    before = js.run("n").text
+    js.run("await new Promise((r) => setTimeout(r, 50))")
+    assert js.run("n").text == before
+
+
+def test_interrupt_while_idle_is_ignored(js):
+    js.run("let kept = 1")
+    for _ in range(20):
+        js.interrupt()
+    assert js.run("await new Promise((r) => setTimeout(r, 300)); kept").text in ("1", None)
+    assert js.run("kept").text == "1"
+
+
+def test_background_failures_are_told_and_survived(js):
+    js.run("setTimeout(() => { throw new Error('in a timer') }, 0); Promise.reject(new Error('nobody cares')); 1")
+    done = js.run("await new Promise((r) => setTimeout(r, 50)); 2")
+    assert done.text == "2"
+    assert js.process.poll() is None
+
+
+def test_a_promise_that_nothing_settles_can_be_interrupted(js):
+    begun = js.begin("console.log('go'); await new Promise(() => {})")
+    js.wait_for_output(begun, "go")
+    js.interrupt()
+    assert js.finish(begun).error is not None
+
+
+@pytest.mark.parametrize("code", ["process.exit(3)", "process.abort()", "process.kill(process.pid, 'SIGKILL')"])
+def test_exit_is_the_end_of_the_process(js, code):
+    with pytest.raises(RunnerDied):
+        js.run(code)
+
+
+def test_no_line_is_lost(js):
+    done = js.run("for (let i = 0; i < 100000; i++) console.log('line ' + i)")
+    assert done.stdout.splitlines() == [f"line {i}" for i in range(100000)]
+
+
+def test_hostile_cells(js):
+    assert js.run("(function f() { return f() + 1 })()").error["name"] == "RangeError"
+    assert js.run("let deep = []; for (let i = 0; i < 1e5; i++) deep = [deep]; 1").text == "1"
+    assert js.run("process.stdout.end(); process.stdout.destroy(); console.log('still')").stdout == "still\n"
+    js.run("console.log = null; process.stdout.write = null; globalThis.Promise.prototype.foo = 1")
+    js.run("require('fs').closeSync(1)")
+    assert js.run("console.error('e'); 4").text == "4"
+    assert js.run("x".ljust(1000000, "x")).error["name"] == "ReferenceError"
+    assert len(js.run("'y'.repeat(5e7)").text) < 4e7
+
+
+def test_closing_the_socket_ends_the_process(js):
+    js.begin("process.on('exit', () => { while (true) {} })")
+    js.socket.shutdown(1)
+    js.process.wait(10)
+    assert js.process.returncode == -9
