@@ -72,7 +72,8 @@ void Flow::sandbox_ended() {
 void Flow::still_here() { side_.start(watch()); }
 
 Task<void> Flow::forward() {
-  const http::RequestHead head = make_upstream_head(exchange_.request(), upgrade_);
+  http::RequestHead head = make_upstream_head(exchange_.request(), upgrade_);
+  mask_host(head, traffic_->ingress(), port_);
   // A service may close an idle connection at any moment, perhaps while a request is on its way.
   // So only what can be sent again goes over a kept one; the agent does not close first.
   const bool repeatable = !has_body_ && is_idempotent(head);
