@@ -169,7 +169,6 @@ TEST(CreateBody, NetworkFieldsThatAreNotBuiltAreRefusedByName) {
       {R"("dnsServers":["9.9.9.9"])", "network.dnsServers"},
       {R"("httpsPorts":[443])", "network.httpsPorts"},
       {R"("rules":{"a.example":[]})", "network.rules"},
-      {R"("maskRequestHost":"localhost:${PORT}")", "network.maskRequestHost"},
   };
   for (const auto& [field, name] : cases) {
     for (const Generation generation : {Generation::kV1, Generation::kV2}) {
@@ -177,6 +176,25 @@ TEST(CreateBody, NetworkFieldsThatAreNotBuiltAreRefusedByName) {
                      cat(name, " is not available on this server yet."));
     }
   }
+}
+
+TEST(CreateBody, HostMaskIsAHostWithOrWithoutAPort) {
+  for (const char* mask : {"localhost", "localhost:${PORT}", "${PORT}.example.org:8080", "[::1]:1",
+                           "[::1]", "10.0.0.1:65535", "under_score"}) {
+    const auto result = parse_with(cat(R"("network":{"maskRequestHost":")", mask, R"("})"));
+    ASSERT_TRUE(result) << mask;
+    EXPECT_EQ(result->network_json, cat(R"({"maskRequestHost":")", mask, R"("})"));
+  }
+  for (const char* mask :
+       {"", ":80", "a b", "a:", "a:b", "a:0", "a:65536", "a:1:2", "a/b", "a@b", "a\\r\\nX: y", "[",
+        "[]", "[::1", "[::1]x", "[x]", "${HOST}", "ä", "a\\u0000"}) {
+    expect_refused(
+        parse_with(cat(R"("network":{"maskRequestHost":")", mask, R"("})")), 400,
+        "network.maskRequestHost must be a host name or address, with or without a port");
+  }
+  expect_refused(
+      parse_with(cat(R"("network":{"maskRequestHost":")", std::string(256, 'a'), R"("})")), 400,
+      "network.maskRequestHost must be a host name or address, with or without a port");
 }
 
 TEST(CreateBody, EgressProxyIs403) {

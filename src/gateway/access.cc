@@ -9,10 +9,9 @@
 
 namespace alcove::gateway {
 
-std::optional<http::Response> refuse_access(const http::RequestHead& request,
+std::optional<http::Response> refuse_access(const http::RequestHead& request, std::string_view path,
                                             const store::Sandbox& sandbox, uint16_t port) {
   if (port == kAgentPort) {
-    const std::string_view path = split_target(request.target).path();
     if (is_agent_control_path(path)) return make_control_path_refusal(path);
     return {};
   }

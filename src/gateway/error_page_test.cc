@@ -7,6 +7,7 @@
 
 #include "gateway/access.h"
 #include "gateway/routing.h"
+#include "gateway/target.h"
 
 namespace alcove::gateway {
 namespace {
@@ -113,7 +114,7 @@ store::Sandbox guarded() {
 
 TEST(Access, TrafficTokenGuardsEveryPortButTheAgents) {
   const auto status = [&](http::Headers headers, uint16_t port) {
-    const auto refusal = refuse_access(request_with(std::move(headers)), guarded(), port);
+    const auto refusal = refuse_access(request_with(std::move(headers)), "/", guarded(), port);
     return refusal ? refusal->status : 0;
   };
   EXPECT_EQ(status({}, 8000), 403);
@@ -126,7 +127,7 @@ TEST(Access, TrafficTokenGuardsEveryPortButTheAgents) {
 
   store::Sandbox open = guarded();
   open.traffic_token.clear();
-  EXPECT_FALSE(refuse_access(request_with({}), open, 8000));
+  EXPECT_FALSE(refuse_access(request_with({}), "/", open, 8000));
 }
 
 TEST(Access, ControlCallsAreRefusedOnTheAgentsPortOnly) {
@@ -134,11 +135,15 @@ TEST(Access, ControlCallsAreRefusedOnTheAgentsPortOnly) {
   for (const char* method : {"POST", "GET", "OPTIONS", "X"}) {
     request.method = method;
     request.target = "/init?x=1";
-    EXPECT_EQ(refuse_access(request, guarded(), kAgentPort)->status, 404);
+    EXPECT_EQ(
+        refuse_access(request, split_target(request.target).path(), guarded(), kAgentPort)->status,
+        404);
     request.target = "http://host/init";
-    EXPECT_EQ(refuse_access(request, guarded(), kAgentPort)->status, 404);
+    EXPECT_EQ(
+        refuse_access(request, split_target(request.target).path(), guarded(), kAgentPort)->status,
+        404);
     request.target = "/init";
-    EXPECT_FALSE(refuse_access(request, guarded(), 8000));
+    EXPECT_FALSE(refuse_access(request, split_target(request.target).path(), guarded(), 8000));
   }
 }
 

@@ -10,7 +10,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "base/strings.h"
-#include "gateway/routing.h"
+#include "gateway/shared_origin.h"
 
 namespace alcove::gateway {
 
@@ -30,14 +30,15 @@ bool is_malformed(const Error& error) {
 }  // namespace
 
 Flow::Flow(std::shared_ptr<LoopState> loop, http::Exchange& exchange,
-           std::shared_ptr<SandboxTraffic> traffic, uint16_t port, Patience patience)
+           std::shared_ptr<SandboxTraffic> traffic, ToSandbox destination, Patience patience)
     : loop_(std::move(loop)),
       exchange_(exchange),
       traffic_(std::move(traffic)),
-      port_(port),
+      port_(destination.port),
+      prefix_(std::move(destination.prefix)),
       patience_(patience),
       has_body_(announces_body(exchange.request())),
-      upgrade_(requested_upgrade(exchange.request(), port)),
+      upgrade_(requested_upgrade(exchange.request(), port_)),
       side_(loop_->executor),
       first_of_request_(loop_->executor),
       first_of_answer_(loop_->executor) {
@@ -72,7 +73,10 @@ void Flow::sandbox_ended() {
 void Flow::still_here() { side_.start(watch()); }
 
 Task<void> Flow::forward() {
-  const http::RequestHead head = make_upstream_head(exchange_.request(), upgrade_);
+  http::RequestHead head = make_upstream_head(exchange_.request(), upgrade_);
+  if (!prefix_.empty()) enter_shared(head, prefix_);
+  mask_host(head, traffic_->ingress(), port_);
+  if (!prefix_.empty()) asked_host_ = head.headers.get("Host").value_or("");
   // A service may close an idle connection at any moment, perhaps while a request is on its way.
   // So only what can be sent again goes over a kept one; the agent does not close first.
   const bool repeatable = !has_body_ && is_idempotent(head);
@@ -199,7 +203,7 @@ Task<void> Flow::pass_answer(http::ResponseHead head) {
     const auto stated = head.headers.get("Content-Length");
     length = stated ? parse_number<uint64_t>(*stated) : std::nullopt;
   }
-  clean_response_headers(head);
+  clean_answer(head);
 
   if (is_head_request || http::status_has_no_body(head.status)) {
     answering_ = true;
@@ -276,6 +280,11 @@ Task<Result<void>> Flow::pass_body(http::ResponseHead head, http::BodyLength len
   co_return finished;
 }
 
+void Flow::clean_answer(http::ResponseHead& head) const {
+  clean_response_headers(head);
+  if (!prefix_.empty()) leave_shared(head.headers, prefix_, asked_host_);
+}
+
 Task<void> Flow::answer_failure(Error error) {
   upstream_->stream().close();
   co_await stop_sides();
@@ -296,6 +305,7 @@ Task<void> Flow::answer_failure(Error error) {
 Task<void> Flow::answer(Trouble trouble) {
   http::Response page =
       make_error_page(trouble, exchange_.request(), traffic_->sandbox()->record().id, port_);
+  if (!prefix_.empty()) add_shared_policy(page.headers);
   (void)co_await exchange_.respond(std::move(page));
 }
 

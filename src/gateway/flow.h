@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -14,6 +15,7 @@
 #include "gateway/error_page.h"
 #include "gateway/forwarding.h"
 #include "gateway/patrol.h"
+#include "gateway/routing.h"
 #include "gateway/sandbox_traffic.h"
 #include "gateway/side_task.h"
 #include "http/client_connection.h"
@@ -40,7 +42,7 @@ struct LoopState {
 class Flow final : public Interruptible, public Patrolled {
  public:
   Flow(std::shared_ptr<LoopState> loop, http::Exchange& exchange,
-       std::shared_ptr<SandboxTraffic> traffic, uint16_t port, Patience patience);
+       std::shared_ptr<SandboxTraffic> traffic, ToSandbox destination, Patience patience);
   Flow(const Flow&) = delete;
   Flow& operator=(const Flow&) = delete;
   virtual ~Flow() = default;
@@ -67,6 +69,8 @@ class Flow final : public Interruptible, public Patrolled {
   Task<Result<size_t>> pass_piece(http::BodyReader& body, BodyBuffer& buffer);
   Task<void> tunnel(http::ResponseHead head);
   Task<void> copy(net::Stream& from, net::Stream& to);
+  // Takes from the answer what is not for the client.
+  void clean_answer(http::ResponseHead& head) const;
   Task<void> answer_failure(Error error);
   Task<void> answer(Trouble trouble);
   void client_left();
@@ -78,6 +82,10 @@ class Flow final : public Interruptible, public Patrolled {
   http::Exchange& exchange_;
   std::shared_ptr<SandboxTraffic> traffic_;
   const uint16_t port_;
+  // Where the path names the sandbox; else empty.
+  const std::string prefix_;
+  // With a prefix: the Host that the service gets.
+  std::string asked_host_;
   const Patience patience_;
   const bool has_body_;
   const Upgrade upgrade_;

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "gateway/access.h"
 #include "gateway/error_page.h"
+#include "gateway/shared_origin.h"
 #include "gateway/target.h"
 
 namespace alcove::gateway {
@@ -14,6 +15,10 @@ namespace {
 
 // The interpreter's port: user code runs behind it too.
 constexpr uint16_t kInterpreterPort = 49999;
+
+std::string_view service_path(const http::RequestHead& request, const ToSandbox& destination) {
+  return split_target(request.target).path().substr(destination.prefix.size());
+}
 
 }  // namespace
 
@@ -48,7 +53,8 @@ Task<void> Gateway::forward_file_url(http::Exchange& exchange) {
   const std::string peer = exchange.peer_address();
   const auto id = file_urls_->find(exchange.request(), peer.substr(0, peer.rfind(':')),
                                    std::chrono::steady_clock::now());
-  if (id) co_return co_await forward(exchange, ToSandbox{.id = *id, .port = kAgentPort});
+  if (id)
+    co_return co_await forward(exchange, ToSandbox{.id = *id, .port = kAgentPort, .prefix = {}});
   (void)co_await exchange.respond(id.error() == FileUrlFinder::Miss::kTooOften
                                       ? make_error(429, "too many file URLs that are not valid")
                                       : make_error(401, "no running sandbox signed this URL"));
@@ -57,25 +63,34 @@ Task<void> Gateway::forward_file_url(http::Exchange& exchange) {
 Task<void> Gateway::forward(http::Exchange& exchange, ToSandbox destination) {
   const http::RequestHead& request = exchange.request();
   const node::LiveSandboxPtr sandbox = node_.find(destination.id);
-  if (!sandbox || !sandbox->running()) {
-    (void)co_await exchange.respond(
-        make_error_page(Trouble::kSandboxNotFound, request, destination.id, destination.port));
-    co_return;
-  }
-  if (auto refusal = refuse_access(request, sandbox->record(), destination.port)) {
+  if (auto refusal = refuse(request, sandbox, destination)) {
+    if (!destination.prefix.empty()) add_shared_policy(refusal->headers);
     (void)co_await exchange.respond(*std::move(refusal));
     co_return;
   }
   note_start(request, destination);
-  Flow flow(state_, exchange, state_->table->get(sandbox), destination.port,
+  Flow flow(state_, exchange, state_->table->get(sandbox), std::move(destination),
             patience_for(sandbox->record()));
   co_await flow.run();
 }
 
+std::optional<http::Response> Gateway::refuse(const http::RequestHead& request,
+                                              const node::LiveSandboxPtr& sandbox,
+                                              const ToSandbox& destination) {
+  if (!sandbox || !sandbox->running()) {
+    return make_error_page(Trouble::kSandboxNotFound, request, destination.id, destination.port);
+  }
+  if (!destination.prefix.empty()) {
+    if (auto refusal = refuse_shared(request, destination.prefix)) return refusal;
+  }
+  return refuse_access(request, service_path(request, destination), sandbox->record(),
+                       destination.port);
+}
+
 void Gateway::note_start(const http::RequestHead& request, const ToSandbox& destination) {
-  const bool runs_something =
-      destination.port == kInterpreterPort ||
-      (destination.port == kAgentPort && request.target.starts_with("/process.Process/"));
+  const bool runs_something = destination.port == kInterpreterPort ||
+                              (destination.port == kAgentPort &&
+                               service_path(request, destination).starts_with("/process.Process/"));
   if (runs_something && request.method == "POST") {
     recent_starts_->note(destination.id, std::chrono::steady_clock::now());
   }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include <boost/asio/io_context.hpp>
 
@@ -51,6 +52,10 @@ class Gateway {
  private:
   Task<void> forward(http::Exchange& exchange, ToSandbox destination);
   Task<void> forward_file_url(http::Exchange& exchange);
+  // The answer for a request that is not passed on.
+  static std::optional<http::Response> refuse(const http::RequestHead& request,
+                                              const node::LiveSandboxPtr& sandbox,
+                                              const ToSandbox& destination);
   void note_start(const http::RequestHead& request, const ToSandbox& destination);
   Patience patience_for(const store::Sandbox& sandbox) const;
 

@@ -36,6 +36,25 @@ TEST_F(ProxyTest, PassesRequestAndAnswer) {
   EXPECT_EQ(client.read_bytes(5), "hello");
 }
 
+TEST_F(ProxyTest, ServiceSeesTheMaskedHostAndTheAgentDoesNot) {
+  const SandboxId id("imasked");
+  const auto masked = make_sandbox(id, R"({"maskRequestHost":"localhost:${PORT}"})");
+  masked->open_port(kServicePort, service_.port());
+  masked->open_port(kAgentPort, service_.port());
+  on_loop([&] { node_.add(masked); });
+  RawPeer client = connect();
+  client.send(request("GET /", kServicePort, "X-Forwarded-Host: forged\r\n", id));
+  RawPeer service = service_.accept();
+  EXPECT_EQ(service.read_until("\r\n\r\n"),
+            "GET / HTTP/1.1\r\nHost: localhost:8000\r\n"
+            "X-Forwarded-Host: 8000-imasked.example.org\r\n\r\n");
+  RawPeer other = connect();
+  other.send(request("GET /health", kAgentPort, {}, id));
+  RawPeer agent = service_.accept();
+  EXPECT_EQ(agent.read_until("\r\n\r\n"),
+            "GET /health HTTP/1.1\r\nHost: 49983-imasked.example.org\r\n\r\n");
+}
+
 TEST_F(ProxyTest, EachPieceOfAnAnswerArrivesAtOnce) {
   RawPeer client = connect();
   client.send(request("GET /events"));

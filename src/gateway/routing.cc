@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/strings.h"
+#include "gateway/shared_origin.h"
 #include "gateway/target.h"
 
 namespace alcove::gateway {
@@ -107,7 +108,7 @@ std::optional<Route> route_by_host(std::string_view name, const RoutingOptions& 
   if (!id) return refuse(kInvalidId);
   const auto port = parse_port(port_text);
   if (!port) return refuse(kInvalidHost);
-  return ToSandbox{.id = std::move(id).value(), .port = *port};
+  return ToSandbox{.id = std::move(id).value(), .port = *port, .prefix = {}};
 }
 
 bool is_api_path(std::string_view path) {
@@ -121,12 +122,23 @@ bool has_signature(std::string_view query) {
   return query.starts_with("signature=") || query.find("&signature=") != std::string_view::npos;
 }
 
-Route route_by_headers(const RoutingFields& fields, const Target& target) {
+// For paths that no host name and no header claims.
+Route route_by_path(const Target& target) {
   const std::string_view path = target.path();
-  if (fields.id.empty() && fields.port.empty()) {
-    if (path == "/files" && has_signature(target.query())) return ToFileUrl{};
-    return ToApi{};
-  }
+  if (path == "/files" && has_signature(target.query())) return ToFileUrl{};
+  const auto address = find_path_address(path);
+  if (!address) return ToApi{};
+  auto id = parse_sandbox_id(address->id);
+  if (!id) return refuse(kInvalidId);
+  const auto port = parse_port(address->port);
+  if (!port) return refuse(kInvalidPort);
+  return ToSandbox{
+      .id = std::move(id).value(), .port = *port, .prefix = std::string(address->prefix)};
+}
+
+Route route_by_headers(const RoutingFields& fields, const Target& target) {
+  if (fields.id.empty() && fields.port.empty()) return route_by_path(target);
+  const std::string_view path = target.path();
   const bool both = !fields.id.empty() && !fields.port.empty();
   const auto port = parse_port(fields.port);
   if ((!both || port.value_or(kAgentPort) == kAgentPort) && is_api_path(path)) return ToApi{};
@@ -135,7 +147,7 @@ Route route_by_headers(const RoutingFields& fields, const Target& target) {
   if (!port) return refuse(kInvalidPort);
   auto id = parse_sandbox_id(fields.id);
   if (!id) return refuse(kInvalidId);
-  return ToSandbox{.id = std::move(id).value(), .port = *port};
+  return ToSandbox{.id = std::move(id).value(), .port = *port, .prefix = {}};
 }
 
 }  // namespace
@@ -155,6 +167,9 @@ Route route(const http::RequestHead& request, const RoutingOptions& options) {
       std::any_of(raw_name.begin(), raw_name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
   const std::string lowered = has_upper ? to_lower(raw_name) : std::string();
   if (auto by_host = route_by_host(has_upper ? lowered : raw_name, options)) {
+    // The API's own name leads to what shares its origin too, but not to signed URLs.
+    const bool to_api = std::holds_alternative<ToApi>(*by_host);
+    if (to_api && find_path_address(target.path())) return route_by_path(target);
     return *std::move(by_host);
   }
   return route_by_headers(fields, target);

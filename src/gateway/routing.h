@@ -20,6 +20,8 @@ struct ToApi {};
 struct ToSandbox {
   SandboxId id;
   uint16_t port = 0;
+  // "/_sandbox/<id>/<port>" where the path names the sandbox; else empty.
+  std::string prefix;
 };
 // A signed file URL on the shared origin: no host name and no header tells the sandbox, only the
 // signature does.
@@ -42,11 +44,12 @@ struct RoutingOptions {
 // carries API calls and traffic of several sandboxes in turn.
 //
 // 1. A Host `<port>-<id>[-<suffix>].<rest>` is that sandbox's, whatever the headers say.
-// 2. A Host `api.<domain>` is the API.
+// 2. A Host `api.<domain>` is the API, but for rule 4.
 // 3. Else the headers E2b-Sandbox-Id and E2b-Sandbox-Port: any port but the agent's is the
 //    sandbox's. The agent's port is the sandbox's unless the path is one of the API's: Python
 //    2.22.0 sends both headers on POST /sandboxes/{id}/connect.
-// 4. Else the API.
+// 4. Else a path `/_sandbox/<id>/<port>/...`: that sandbox's.
+// 5. Else the API.
 Route route(const http::RequestHead& request, const RoutingOptions& options);
 
 }  // namespace alcove::gateway

@@ -14,6 +14,7 @@
 #include "gateway/access.h"
 #include "gateway/forwarding.h"
 #include "gateway/routing.h"
+#include "gateway/shared_origin.h"
 #include "gateway/target.h"
 #include "http/url.h"
 
@@ -44,6 +45,27 @@ http::RequestHead parse(std::string_view text) {
   return head;
 }
 
+// A sandbox named by the path: the service gets a path of its own and no cookie, and an answer
+// leaves with exactly one more policy and without anything for the origin.
+void check_shared(const http::RequestHead& head, const ToSandbox& to) {
+  check(to.prefix.starts_with(kPathRoot));
+  check(split_target(head.target).path().starts_with(to.prefix));
+  http::RequestHead inside = make_upstream_head(head, Upgrade::kNone);
+  enter_shared(inside, to.prefix);
+  check(inside.target.starts_with('/'));
+  check(!inside.headers.has("Cookie") && inside.headers.count("X-Forwarded-Prefix") == 1);
+  const std::string_view control = split_target(head.target).path().substr(to.prefix.size());
+  check(is_agent_control_path(control) ==
+        is_agent_control_path(split_target(inside.target).path()));
+
+  // The request's fields serve as an answer's, too.
+  http::Headers answer = head.headers;
+  leave_shared(answer, to.prefix, head.headers.get("Host").value_or(""));
+  check(answer.count("Content-Security-Policy") ==
+        head.headers.count("Content-Security-Policy") + 1);
+  check(!answer.has("Set-Cookie") && !answer.has("Service-Worker-Allowed"));
+}
+
 void check_route(const http::RequestHead& head, const RoutingOptions& options) {
   const Route where = route(head, options);
   if (const auto* to = std::get_if<ToSandbox>(&where)) {
@@ -52,6 +74,7 @@ void check_route(const http::RequestHead& head, const RoutingOptions& options) {
     check(to->id.str().find('-') == std::string::npos);
     // The target of an error page and of a log line: nothing in it may need escaping.
     check(to->id.str().find_first_of("<>\"\\\r\n") == std::string::npos);
+    if (!to->prefix.empty()) check_shared(head, *to);
   }
   if (const auto* refusal = std::get_if<Refusal>(&where)) check(refusal->status == 400);
 

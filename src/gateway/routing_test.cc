@@ -194,5 +194,21 @@ TEST(Routing, ConnectMethodIsRefused) {
             "400 CONNECT is not supported");
 }
 
+TEST(Routing, PathNamesTheSandboxWhereNothingElseDoes) {
+  const std::string path = cat("/_sandbox/", kId, "/8000/x");
+  const RoutingOptions options{.domain = "example.org"};
+  EXPECT_EQ(by_host("127.0.0.1:3000", path), own(8000));
+  EXPECT_EQ(by_host("[::1]:3000", path), own(8000));
+  EXPECT_EQ(by_host("api.example.org", path, options), own(8000));
+  EXPECT_EQ(by_host("127.0.0.1", cat("/_sandbox/", kId, "-6532622b/8000/x")), own(8000));
+  EXPECT_EQ(by_host("127.0.0.1", cat("/_sandbox/", kId, "/0/x")), "400 Invalid sandbox port");
+  EXPECT_EQ(by_host("127.0.0.1", cat("/_sandbox/", kId)), "400 Invalid sandbox port");
+  EXPECT_EQ(by_host("127.0.0.1", "/_sandbox/A.B/8000/"), "400 Invalid sandbox ID");
+  EXPECT_EQ(by_host("127.0.0.1", "/_sandbox"), "api");
+  // A service may have such a path of its own.
+  EXPECT_EQ(by_host("7000-iother.example.org", path), "iother:7000");
+  EXPECT_EQ(by_headers("iother", "7000", path), "iother:7000");
+}
+
 }  // namespace
 }  // namespace alcove::gateway

@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/intrusive/list.hpp>
 
+#include "gateway/ingress.h"
 #include "gateway/upstream_pool.h"
 #include "node/node.h"
 
@@ -29,9 +30,12 @@ class Interruptible : public boost::intrusive::list_base_hook<
 class SandboxTraffic {
  public:
   SandboxTraffic(node::LiveSandboxPtr sandbox, std::shared_ptr<IdleBudget> budget)
-      : sandbox_(std::move(sandbox)), idle_(std::move(budget)) {}
+      : sandbox_(std::move(sandbox)),
+        ingress_(parse_ingress(sandbox_->record().network_json)),
+        idle_(std::move(budget)) {}
 
   const node::LiveSandboxPtr& sandbox() const { return sandbox_; }
+  const Ingress& ingress() const { return ingress_; }
   UpstreamPool& idle() { return idle_; }
 
   // False from the moment the sandbox is killed, also before end() has run.
@@ -46,6 +50,7 @@ class SandboxTraffic {
       boost::intrusive::list<Interruptible, boost::intrusive::constant_time_size<false>>;
 
   node::LiveSandboxPtr sandbox_;
+  const Ingress ingress_;
   UpstreamPool idle_;
   Requests requests_;
   bool ended_ = false;

@@ -17,7 +17,7 @@ Task<void> Flow::tunnel(http::ResponseHead head) {
   // The watcher gives way: what the client sends now is data.
   co_await stop_sides();
   answering_ = true;
-  clean_response_headers(head);
+  clean_answer(head);
   if (!co_await exchange_.start(std::move(head), /*length=*/0)) co_return cut();
 
   net::Stream& client = exchange_.raw_stream();

@@ -189,7 +189,6 @@ def test_variables_that_no_process_can_have(variables):
         ("allowOut", ["1.1.1.1"]),
         ("denyOut", ["0.0.0.0/0"]),
         ("rules", {"example.com": [{"transform": {"headers": {"a": "b"}}}]}),
-        ("maskRequestHost", "localhost:${PORT}"),
         ("dnsServers", ["8.8.8.8"]),
         ("httpsPorts", [8443]),
     ],

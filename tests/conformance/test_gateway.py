@@ -288,6 +288,22 @@ def test_methods_and_bodies_pass(created, method):
     assert "x-forwarded-for" not in reply.json["headers"]
 
 
+def test_masked_host(created):
+    box = created(network={"maskRequestHost": "localhost:${PORT}"})
+    assert api("GET", f"/sandboxes/{box['sandboxID']}").json["network"]["maskRequestHost"] == "localhost:${PORT}"
+    _echo(box, "127.0.0.1", 8000)
+    host = _host(8000, box["sandboxID"])
+    reply = _until_open(lambda: request("GET", "/", url=SANDBOX_URL, host=host))
+    assert reply.status == 200, reply.body
+    assert reply.json["headers"]["host"] == "localhost:8000"
+    assert reply.json["headers"]["x-forwarded-host"] == host
+
+
+@pytest.mark.parametrize("mask", ["", "a b", "a\r\nX: y", "a:0", "a/b", "\u00e4"])
+def test_mask_that_is_no_host(mask):
+    assert_error(api("POST", "/v2/sandboxes", {"templateID": "base", "network": {"maskRequestHost": mask}}), 400)
+
+
 _STREAM_SERVER = """
 import http.server, time
 class Handler(http.server.BaseHTTPRequestHandler):

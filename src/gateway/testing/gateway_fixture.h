@@ -48,9 +48,11 @@ class GatewayTest : public testing::Test {
   }
   ~GatewayTest() override { loops_.stop(); }
 
-  static std::shared_ptr<FakeSandbox> make_sandbox(const SandboxId& id) {
+  static std::shared_ptr<FakeSandbox> make_sandbox(const SandboxId& id,
+                                                   std::string network_json = {}) {
     store::Sandbox record;
     record.id = id;
+    record.network_json = std::move(network_json);
     return std::make_shared<FakeSandbox>(std::move(record));
   }
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "http/message.h"
+
+namespace alcove::gateway {
+
+// What a sandbox's `network` object says about traffic into it.
+struct Ingress {
+  // The Host that services see (maskRequestHost); "${PORT}" stands for the port. Empty: the
+  // client's own.
+  std::string mask_host;
+};
+
+// Reads the stored object, which the API has checked; what is not there or unreadable is left out.
+Ingress parse_ingress(std::string_view network_json);
+
+// Sets Host as the mask says and keeps the client's in X-Forwarded-Host. The agent's port is never
+// masked: signed URLs and clients rely on what they sent.
+void mask_host(http::RequestHead& head, const Ingress& ingress, uint16_t port);
+
+}  // namespace alcove::gateway
