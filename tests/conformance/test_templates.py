@@ -58,3 +58,19 @@ async def test_a_bare_busybox(make_from):
     assert "busybox" in names
     info = await got(sandbox.get_info())
     assert info.memory_mb == 128
+
+
+@pytest.mark.limit(700)
+async def test_musl_and_busybox_as_alpine(make_from):
+    sandbox = await make_from("alpine")
+    assert "ID=alpine\n" in await got(sandbox.files.read("/etc/os-release"))
+    assert await _out(sandbox, "whoami; pwd; cat /etc/alpine-release") == "user\n/home/user\n3.20.0\n"
+    # Linked to musl: its loader runs, and finds the same users as the agent.
+    assert await _out(sandbox, "musl-whoami") == "user by musl\n"
+    assert await _out(sandbox, "musl-whoami", user="root") == "root by musl\n"
+    entry = await got(sandbox.files.write("a/b.txt", "hello"))
+    assert entry.path == "/home/user/a/b.txt"
+    assert await _out(sandbox, "stat -c %U a/b.txt; cat a/b.txt") == "user\nhello"
+    with raises(CommandExitException) as failure:
+        await got(sandbox.commands.run("echo no >&2; exit 3"))
+    assert (failure.value.exit_code, failure.value.stderr) == (3, "no\n")
