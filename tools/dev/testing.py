@@ -39,7 +39,7 @@ STAGES = {
 _QUICK = ("units", "conformance")
 _FULL_ONLY = ("tsan", "newcomer")
 _FUZZ_SECONDS = 120
-_FULL_FUZZ_SECONDS = 900
+_FULL_FUZZ_SECONDS = 1800
 _CHAOS_ROUNDS = 3
 _FULL_CHAOS_ROUNDS = 20
 
