@@ -2,9 +2,13 @@
 # Copyright the alcove authors
 """Other templates than `base` (tests/templates): the agent runs in any Linux root, limits are a recipe's."""
 
+import base64
+import json
+import struct
+
 import pytest
 from e2b import CommandExitException
-from harness import api, eventually, got, raises
+from harness import api, eventually, got, raises, to_sandbox
 
 # These are built after `base`, while other tests run already.
 _BUILD_LIMIT = 600
@@ -24,6 +28,31 @@ def make_from(make_sandbox):
 
 async def _out(sandbox, command, **options):
     return (await got(sandbox.commands.run(command, **options))).stdout
+
+
+def _run_argv(sandbox, *argv):
+    """Runs a program by one bare call, because the SDK knows no shell but bash: output and end."""
+    message = json.dumps({"process": {"cmd": argv[0], "args": argv[1:]}, "stdin": False}).encode()
+    reply = to_sandbox(
+        "POST",
+        "/process.Process/Start",
+        sandbox.sandbox_id,
+        body=struct.pack(">BI", 0, len(message)) + message,
+        headers={
+            "X-Access-Token": sandbox._envd_access_token,
+            "Content-Type": "application/connect+json",
+            "Connect-Protocol-Version": "1",
+        },
+    )
+    assert reply.status == 200, reply.body
+    output, end, at = b"", None, 0
+    while at < len(reply.body):
+        _, size = struct.unpack_from(">BI", reply.body, at)
+        event = json.loads(reply.body[at + 5 : at + 5 + size]).get("event", {})
+        output += base64.b64decode(event.get("data", {}).get("stdout", ""))
+        end = event.get("end", end)
+        at += 5 + size
+    return output.decode(), end
 
 
 @pytest.mark.limit(700)
@@ -58,3 +87,41 @@ async def test_a_bare_busybox(make_from):
     assert "busybox" in names
     info = await got(sandbox.get_info())
     assert info.memory_mb == 128
+    assert _run_argv(sandbox, "sh", "-l", "-c", "whoami; pwd; exit 4") == (
+        "user\n/home/user\n",
+        {"exitCode": 4, "exited": True, "status": "exit status 4", "error": "exit status 4"},
+    )
+
+
+@pytest.mark.limit(700)
+async def test_a_root_with_one_program_and_nothing_else(make_from):
+    sandbox = await make_from("one-program")
+    done = {"exited": True, "status": "exit status 0"}
+    # It, and what alcove puts into every sandbox.
+    files, end = _run_argv(sandbox, "/bin/busybox", "find", "/", "-xdev", "-type", "f")
+    assert set(files.split()) == {"/bin/busybox", "/.e2b", "/etc/hosts", "/etc/resolv.conf", "/etc/hostname"}
+    assert end == done
+    assert _run_argv(sandbox, "/bin/busybox", "id", "-u") == ("0\n", done)
+    entry = await got(sandbox.files.write("/new/place/note.txt", "small", user="root"))
+    assert entry.path == "/new/place/note.txt"
+    assert await got(sandbox.files.read("/new/place/note.txt", user="root")) == "small"
+    assert _run_argv(sandbox, "/bin/busybox", "cat", "/new/place/note.txt") == ("small", done)
+    with raises(CommandExitException) as failure:
+        await got(sandbox.commands.run("true", user="root"))
+    assert failure.value.exit_code == 127
+
+
+@pytest.mark.limit(700)
+async def test_musl_and_busybox_as_alpine(make_from):
+    sandbox = await make_from("alpine")
+    assert "ID=alpine\n" in await got(sandbox.files.read("/etc/os-release"))
+    assert await _out(sandbox, "whoami; pwd; cat /etc/alpine-release") == "user\n/home/user\n3.20.0\n"
+    # Linked to musl: its loader runs, and finds the same users as the agent.
+    assert await _out(sandbox, "musl-whoami") == "user by musl\n"
+    assert await _out(sandbox, "musl-whoami", user="root") == "root by musl\n"
+    entry = await got(sandbox.files.write("a/b.txt", "hello"))
+    assert entry.path == "/home/user/a/b.txt"
+    assert await _out(sandbox, "stat -c %U a/b.txt; cat a/b.txt") == "user\nhello"
+    with raises(CommandExitException) as failure:
+        await got(sandbox.commands.run("echo no >&2; exit 3"))
+    assert (failure.value.exit_code, failure.value.stderr) == (3, "no\n")

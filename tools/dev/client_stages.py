@@ -36,10 +36,11 @@ class TestServer:
     def __init__(self, *, templates=(), options=(), environ=None, full_load=False):
         data = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
         owners.mark(data)
-        # The busybox recipe gets its root here, from this machine's busybox.
+        # These recipes get their roots here, from this machine's busybox and musl.
         own = data / "test-templates"
         shutil.copytree(paths.TESTS / "templates", own)
         console.run([own / "make-busybox-root", own])
+        console.run([own / "make-alpine-root", own])
         self.server = serving.Server(
             data=data,
             listen=f"127.0.0.1:{_free_port()}",
