@@ -150,7 +150,7 @@ async def test_many_commands_at_once(large):
 def test_much_output_for_a_slow_reader(large):
     pauses = 10
     with watch_memory() as memory:
-        stream = _Start(large, f"seq -w 1 99999999 | head -c {_OUTPUT_BYTES}", receive_buffer=1 << 16)
+        stream = _Start(large, f"seq -w 1 999999999 | head -c {_OUTPUT_BYTES}", receive_buffer=1 << 16)
         received, digest, paused, ended = 0, hashlib.sha256(), 0, None
         for event in stream.events():
             if "data" in event:
@@ -171,7 +171,7 @@ def test_much_output_for_a_slow_reader(large):
 def _digest_of_numbers(size):
     digest, first, step = hashlib.sha256(), 1, 100_000
     while size > 0:
-        block = b"".join(b"%08d\n" % number for number in range(first, first + step))[:size]
+        block = b"".join(b"%09d\n" % number for number in range(first, first + step))[:size]
         digest.update(block)
         size -= len(block)
         first += step
