@@ -27,7 +27,7 @@ _PACKAGES = {
         clang-format-19 clang-tidy-19
     """,
     "bench": """
-        bubblewrap crun podman
+        bubblewrap crun nginx-light podman wrk
     """,
 }
 

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""Plain HTTP to a service in a sandbox, through the gateway, beside nginx's `proxy_pass` (upstream
+keepalive, two workers) in front of the same program on the host, in turns. Driven by `wrk`; a new
+connection per request where the row says so. The first row is the server's memory per idle connection."""
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+from lib import report, wire
+
+_SOURCE = pathlib.Path(__file__).with_name("lib") / "http_service.c"
+_PORT = 8000
+_CONNECTIONS = (1, 16, 256)
+_SECONDS = 2
+_ROUNDS = 3
+_IDLE = 2000
+
+_NGINX = """
+worker_processes 2;
+daemon off;
+pid {folder}/pid;
+error_log stderr error;
+events {{ worker_connections 4096; }}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
+  uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+  keepalive_requests 100000000;
+  upstream service {{ server 127.0.0.1:{service}; keepalive 256; keepalive_requests 100000000; }}
+  server {{
+    listen 127.0.0.1:{port} reuseport backlog=4096;
+    location / {{ proxy_pass http://service; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; }}
+  }}
+}}
+"""
+
+
+def main():
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="alcove-bench-gateway-")))
+        nginx = stack.enter_context(_nginx(folder))
+        sandbox = stack.enter_context(wire.sandbox())
+        sandbox.put("/tmp/http_service.c", _SOURCE.read_bytes())
+        sandbox.run("/bin/sh", "-c", f"cc -O2 -o /tmp/http_service /tmp/http_service.c && (setsid /tmp/http_service {_PORT} >/dev/null 2>&1 </dev/null &)")
+        gateway = (wire.SANDBOX_URL, {name: sandbox.headers[name] for name in ("E2b-Sandbox-Id",)} | {"E2b-Sandbox-Port": _PORT})
+        # First: what a load leaves behind in the heap would be used again and not be seen.
+        rows = [_idle_memory()]
+        _load(*gateway, 16, keep=True)
+        for keep in (True, False):
+            for connections in _CONNECTIONS:
+                rows += _compare(gateway, nginx, connections, keep)
+    return rows
+
+
+def _compare(gateway, nginx, connections, keep):
+    ours, theirs = [], []
+    for _ in range(_ROUNDS):
+        ours.append(_load(*gateway, connections, keep))
+        theirs.append(_load(*nginx, connections, keep))
+    name = f"{connections} {'kept' if keep else 'new'}"
+    rates = report.rates(f"{name}: requests", [run[0] for run in ours], "/s", beside="nginx", floor=[run[0] for run in theirs])
+    middle = [_median([run[1] for run in runs]) for runs in (ours, theirs)]
+    slow = [_median([run[2] for run in runs]) for runs in (ours, theirs)]
+    latency = report.Row(f"{name}: latency", _ms(middle[0]), _ms(slow[0]), str(_ROUNDS), "nginx (p50, p99)", f"{_ms(middle[1])}, {_ms(slow[1])}", f"{middle[0] / middle[1]:.2f}, {slow[0] / slow[1]:.2f}")
+    return [rates, latency]
+
+
+def _load(url, headers, connections, keep):
+    """(requests per second, p50 and p99 in ms) of one run."""
+    fields = [f"-H{name}: {value}" for name, value in headers.items()] + ([] if keep else ["-HConnection: close"])
+    threads = min(2, connections)
+    done = subprocess.run(
+        ["wrk", f"-t{threads}", f"-c{connections}", f"-d{_SECONDS}s", "--latency", *fields, url + "/"],
+        capture_output=True, text=True, check=True,
+    ).stdout
+    if "Non-2xx" in done:
+        raise wire.Failed(done)
+    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", done)[1])
+    p50, p99 = (_to_ms(*re.search(rf"{share}%\s+([\d.]+)(us|ms|s)", done).groups()) for share in (50, 99))
+    return rate, p50, p99
+
+
+@contextlib.contextmanager
+def _nginx(folder):
+    if not (program := shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")):
+        raise wire.Failed("nginx is not installed")
+    port, service = _free_port(), _free_port()
+    subprocess.run(["cc", "-O2", "-o", folder / "http_service", _SOURCE], check=True)
+    settings = folder / "nginx.conf"
+    settings.write_text(_NGINX.format(folder=folder, port=port, service=service))
+    with contextlib.ExitStack() as stack:
+        for argv in ([folder / "http_service", str(service)], [program, "-p", folder, "-c", settings]):
+            process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+        url = f"http://127.0.0.1:{port}"
+        for _ in range(100):
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            time.sleep(0.05)
+        yield url, {}
+
+
+def _idle_memory():
+    """What a connection costs that has had an answer and waits for its next request."""
+    pid = int(pathlib.Path(os.environ["ALCOVE_DATA"], "server.pid").read_text())
+    before = _private_memory(pid)
+    connections = []
+    for _ in range(_IDLE):
+        connection = wire.Connection(wire.SANDBOX_URL)
+        connection.exchange(connection.message("GET", "/health"))
+        connections.append(connection)
+    each = (_private_memory(pid) - before) / _IDLE
+    for connection in connections:
+        connection.close()
+    return report.Row("idle connection", f"{each:,.0f} B", n=str(_IDLE))
+
+
+def _private_memory(pid):
+    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return sum(int(size) for size in re.findall(r"Private_\w+:\s+(\d+) kB", text)) * 1024
+
+
+def _free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def _to_ms(number, unit):
+    return float(number) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
+
+
+def _median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def _ms(value):
+    return f"{value:.2f} ms"
+
+
+if __name__ == "__main__":
+    report.run(main)
