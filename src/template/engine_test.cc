@@ -283,6 +283,38 @@ TEST_F(TemplateEngineTest, StepsAreToldOfTheCaBundleAndHashesAreNot) {
   EXPECT_THAT(with->envs, ElementsAre(Pair("PIP_CERT", "own")));
 }
 
+TEST_F(TemplateEngineTest, AReplacementHasNameAliasesAndLimitsOfTheOther) {
+  ASSERT_TRUE(image::make_directories(dir_ / "recipes/big"));
+  image::write_text(dir_ / "recipes/a/recipe.toml",
+                    "name = \"a\"\naliases = [\"alias\"]\ninterpreter = true\n"
+                    "[resources]\nmemory_mb = 2048\n[from]\ndirectory = \"rootfs\"\n");
+  image::write_text(dir_ / "recipes/big/recipe.toml",
+                    "name = \"big\"\nreplaces = \"a\"\nsteps = [\"touch more\"]\n"
+                    "[from]\ntemplate = \"a\"\n");
+  auto book = RecipeBook::load({dir_ / "recipes"});
+  ASSERT_TRUE(book) << book.error().message();
+  TemplateEngine made = engine(*book);
+  const auto small = made.ensure(*book->find("a"), {});
+  ASSERT_TRUE(small) << small.error().message();
+  EXPECT_FALSE(made.find(*book->find("big")));
+  const auto big = made.ensure(*book->find("big"), {});
+  ASSERT_TRUE(big) << big.error().message();
+  EXPECT_TRUE(made.find(*book->find("big")));
+  EXPECT_EQ(big->template_name, "a");
+  EXPECT_EQ(big->template_id, small->template_id);
+  EXPECT_NE(big->build_id, small->build_id);
+  EXPECT_THAT(big->aliases, ElementsAre("alias"));
+  EXPECT_EQ(big->limits.memory_bytes, 2048ull << 20);
+  EXPECT_TRUE(big->interpreter);
+  EXPECT_EQ(content(*big, "more"), "");
+}
+
+TEST_F(TemplateEngineTest, AReplacementOfNothingIsRefused) {
+  const auto build = ensure(recipe("name = \"big\"\nreplaces = \"gone\""));
+  ASSERT_FALSE(build);
+  EXPECT_THAT(build.error().message(), HasSubstr("no recipe named gone"));
+}
+
 TEST_F(TemplateEngineTest, HasTheSameIdsEverywhere) {
   EXPECT_EQ(template_id_of("base"), template_id_of("base"));
   EXPECT_NE(template_id_of("base"), template_id_of("large"));

@@ -63,6 +63,19 @@ LANG = "C.UTF-8"
   EXPECT_THAT(recipe->envs, ElementsAre(Pair("LANG", "C.UTF-8")));
 }
 
+TEST(ParseRecipe, ReadsPythonPackagesInterpreterAndReplacement) {
+  const auto recipe = parse_recipe(
+      "name = \"big\"\ninterpreter = true\nreplaces = \"small\"\nroot = \"../small/root\"\n"
+      "[from]\ntemplate = \"small\"\n[python]\nversion = \"3.13\"\nlock = \"wheels.lock\"\n",
+      "/recipes/big");
+  ASSERT_TRUE(recipe) << recipe.error().message();
+  EXPECT_TRUE(recipe->interpreter);
+  EXPECT_EQ(recipe->replaces, "small");
+  ASSERT_TRUE(recipe->python);
+  EXPECT_EQ(recipe->python->version, "3.13");
+  EXPECT_EQ(recipe->python->lock, "/recipes/big/wheels.lock");
+}
+
 TEST(ParseRecipe, HasDefaults) {
   const auto recipe = parse_recipe("name = \"x\"\n[from]\ntar = \"root.tar\"\n", "/recipes/x");
   ASSERT_TRUE(recipe) << recipe.error().message();
@@ -104,6 +117,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"name = \"a\"\nworkdir = \"home\"\n[from]\ntar = \"x\"", "absolute path"},
         Refusal{"name = \"a\"\n[from]\ntar = \"x\"\n[modes]\nf = \"9\"", "octal"},
         Refusal{"name = \"a\"\n[from]\ntar = \"x\"\n[resources]\nvcpu = 0", "\"resources.vcpu\""},
+        Refusal{"name = \"a\"\nreplaces = \"a\"\n[from]\ntar = \"x\"", "another template"},
+        Refusal{"name = \"a\"\naliases = [\"b\"]\nreplaces = \"c\"\n[from]\ntar = \"x\"",
+                "no aliases of its own"},
+        Refusal{"name = \"a\"\n[from]\ntar = \"x\"\n[python]\nlock = \"l\"", "python.version"},
+        Refusal{"name = \"a\"\n[from]\ntar = \"x\"\n[python]\nversion = \"3.13; ls\"",
+                "python.version"},
+        Refusal{"name = \"a\"\n[from]\ntar = \"x\"\n[python]\nversion = \"3.13\"", "python.lock"},
         Refusal{"name = \"a\"\nsteps = \"ls\"\n[from]\ntar = \"x\"", "\"steps\" must be a list"}));
 
 class RecipeBookTest : public ::testing::Test {

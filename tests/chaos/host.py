@@ -54,6 +54,7 @@ class Host:
             pool_size=pool_size,
             templates=templates or (_ROOT / "templates", _ROOT / "tests" / "chaos" / "templates"),
             layers=layers or cache.folder("layers"),
+            options=("--slim",),
             program=Path(os.environ["ALCOVE_BIN"]),
         )
         self._process = None

@@ -47,7 +47,8 @@ class TestServer:
             pool_size=_FULL_POOL_SIZE if full_load else _POOL_SIZE,
             templates=(paths.ROOT / "templates", own, *templates),
             layers=cache.folder("layers"),
-            options=tuple(options),
+            # The full code-interpreter-v1 would be built beside the tests.
+            options=("--slim", *options),
             environ=environ,
         )
         # mkdtemp makes it private; an ordinary data directory can be passed through.

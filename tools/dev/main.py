@@ -70,10 +70,11 @@ def _parser():
 
     up = task("up", "build and serve; with --detach in the background")
     _add_data_dir(up)
-    up.add_argument("--detach", action="store_true", help="return when a create of `base` would succeed")
+    up.add_argument("--detach", action="store_true", help="return when creates of `base` and `code-interpreter-v1` would succeed")
     up.add_argument("--listen", default="", metavar="ADDRESS:PORT", help="default: port 3000 on 127.0.0.1 and ::1")
     up.add_argument("--pool-size", default="", metavar="SIZE", help="disk pool of all sandboxes, as 8GiB (default: 40 %% of the free space, at most 100 GiB)")
     up.add_argument("--dns", default="", metavar="ADDRESS[,ADDRESS]", help="name servers for sandboxes (default: those of this machine)")
+    up.add_argument("--slim", action="store_true", help="keep the slim code-interpreter-v1: its full build, in the background, is left out")
     up.add_argument("--templates", action="append", type=Path, metavar="DIR", help="recipes to build (default: templates/; may be given again)")
 
     down = task("down", "stop the server; sandboxes go on running")
@@ -120,6 +121,7 @@ def _up(options):
         pool_size=options.pool_size,
         dns=options.dns,
         templates=tuple(folder.absolute() for folder in templates),
+        options=("--slim",) if options.slim else (),
     )
     running = server.pid()
     if running:

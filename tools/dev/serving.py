@@ -19,7 +19,7 @@ from pathlib import Path
 import console
 import paths
 
-# The first start builds the base template: a minute or two on an ordinary machine, more on a slow one.
+# The first start builds the default templates: three minutes on an ordinary machine, more on a slow one.
 _READY_LIMIT = 1200
 _STOP_LIMIT = 60
 
@@ -96,7 +96,7 @@ class Server:
         return process
 
     def wait_until_ready(self, process=None, limit=_READY_LIMIT):
-        """Returns when a create of `base` would succeed; shows what the server is doing until then."""
+        """Returns when creates of the default templates would succeed; shows what the server is doing until then."""
         deadline = time.monotonic() + limit
         shown = None
         while time.monotonic() < deadline:
