@@ -19,12 +19,10 @@ def _command(language):
     return [program, *(word.replace("<folder>", str(folder)) for word in words[1:])]
 
 
-@pytest.fixture
-def start_runner(tmp_path):
-    """A function that starts a runner in the test's directory; they end with the test."""
+def _starter(default_cwd):
     started = []
 
-    def start(language, *, environ=None, cwd=tmp_path):
+    def start(language, *, environ=None, cwd=default_cwd):
         plain = {"PATH": os.environ["PATH"], "HOME": "/root", "LANG": "C.UTF-8"}
         runner = Runner(_command(language), cwd=cwd, environ=plain | (environ or {}))
         started.append(runner)
@@ -34,3 +32,15 @@ def start_runner(tmp_path):
     yield start
     for runner in started:
         runner.close()
+
+
+@pytest.fixture
+def start_runner(tmp_path):
+    """A function that starts a runner in the test's directory; they end with the test."""
+    yield from _starter(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def start_module_runner(tmp_path_factory):
+    """The same for runners that all tests of a file share."""
+    yield from _starter(tmp_path_factory.mktemp("module"))
