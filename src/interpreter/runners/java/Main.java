@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the alcove authors
 // The Java runner: one process per context, driven over fd 3; cells run in this process by the JDK's
-// JShell. One file, because java starts a program from its source only if it is a single one.
+// JShell. One file, because java can start a program from its source only if it is a single one.
 
 import java.io.*;
 import java.lang.reflect.*;
