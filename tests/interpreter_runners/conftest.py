@@ -3,6 +3,7 @@
 """Starts runners from the sources, with the commands that the interpreter uses."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ def _command(language, tmp_path):
     node = os.environ.get("ALCOVE_TEST_NODE", "node")
     if language == "node":
         return [node, "--no-force-async-hooks-checks", "--disable-warning=ExperimentalWarning", _RUNNERS / "node" / "main.mjs"]
+    if language == "python":
+        return [sys.executable, _RUNNERS / "python" / "main.py"]
     raise AssertionError(language)
 
 
