@@ -23,7 +23,6 @@ _SECURITY = paths.TESTS / "security"
 _CHAOS = paths.TESTS / "chaos"
 _DOCS = paths.TESTS / "docs"
 _NETWORK = paths.TESTS / "network"
-_RUNNERS = paths.TESTS / "interpreter_runners"
 _POOL_SIZE = "8GiB"
 # One sandbox gets half of it, and the full load tests store 5 GB.
 _FULL_POOL_SIZE = "12GiB"
@@ -163,15 +162,6 @@ def network(environ, *, only=(), extra=()):
     return _pytest(newest, files, environ, "", extra) if files else results.Counts()
 
 
-def runners(*, only=(), extra=()):
-    """The code interpreter's language runners by themselves: no server, no sandbox."""
-    environ = console.clean_environ() | {"ALCOVE_TEST_NODE": str(clients.node_bin() / "node")}
-    # The fixtures of the client tests need a server.
-    alone = [f"--confcutdir={_RUNNERS}", *extra]
-    files = _python_files(_RUNNERS, only)
-    return _run_pytest(clients.python_for_runners(), files, environ, "", alone) if files else results.Counts()
-
-
 def _python_files(folder, only):
     return [path for path in sorted(folder.glob("test_*.py")) if not only or path.stem.removeprefix("test_") in only]
 
@@ -192,10 +182,8 @@ def _cli_environ(generation):
 
 
 def _pytest(generation, files, environ, marks, extra):
-    return _run_pytest(clients.python_for(generation), files, environ | _cli_environ(generation), marks, extra)
-
-
-def _run_pytest(python, files, environ, marks, extra):
+    python = clients.python_for(generation)
+    environ = environ | _cli_environ(generation)
     with _report() as report:
         command = [python, "-B", "-m", "pytest", "-c", paths.TESTS / "pytest.ini", f"--junitxml={report}"]
         select = ["-m", marks] if marks else []

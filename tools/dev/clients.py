@@ -54,12 +54,6 @@ def python_for(generation):
     return _venv(f"python-{generation.name}", pins) / "bin" / "python"
 
 
-def python_for_runners():
-    """The interpreter of the venv that the Python runner's tests need."""
-    loaded = _load()
-    return _venv("runners", [*loaded["runner"]["python"], *loaded["interpreter"]["python"]]) / "bin" / "python"
-
-
 def node_modules_for(generation):
     """A directory whose node_modules holds the generation's npm packages."""
     node = node_bin()

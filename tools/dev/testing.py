@@ -27,7 +27,6 @@ STAGES = {
     "units": "unit tests and corpus replay, release build",
     "lint": "arrows between rooms, licence headers, forbidden things, format, clang-tidy",
     "asan": "unit tests and corpus replay under address and undefined sanitizers",
-    "runners": "the code interpreter's language runners by themselves",
     "fuzz": "a little fuzzing of every parser",
     "conformance": "the official clients against a real server",
     "security": "attempts to get out of a sandbox, or at another one",
@@ -76,9 +75,8 @@ def plan(options):
         else:
             known = [*STAGES, *sorted(client_stages.names())]
             raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
-    folders = {name: name for name in ("security", "docs", "chaos", "network")} | {"runners": "interpreter_runners"}
-    for stage, folder in folders.items():
-        if any((paths.TESTS / folder / f"test_{stem}.py").exists() for stem in files):
+    for stage in ("security", "docs", "chaos", "network"):
+        if any((paths.TESTS / stage / f"test_{stem}.py").exists() for stem in files):
             stages.append(stage)
     if any(client_stages.is_conformance(stem) for stem in files):
         stages.append("conformance")
@@ -179,8 +177,6 @@ class Run:
             self.stage("lint", unit_stages.lint)
         if "asan" in wanted:
             self.stage("asan", lambda: unit_stages.units("asan", self.plan.rooms))
-        if "runners" in wanted:
-            self.stage("runners", lambda: client_stages.runners(only=self.plan.files, extra=self.plan.pytest))
         if "fuzz" in wanted:
             if "asan" not in wanted:
                 self.stage("asan build", lambda: building.build("asan") and None)
