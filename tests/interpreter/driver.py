@@ -49,6 +49,16 @@ class Execution:
         return mains[0]["data"]["text/plain"] if mains else None
 
     @property
+    def main(self):
+        """The MIME bundle of the last expression's value."""
+        return next(frame["data"] for frame in self.of("result") if frame["main"])
+
+    @property
+    def shown(self):
+        """The MIME bundles of all that was displayed."""
+        return [frame["data"] for frame in self.of("result") if not frame["main"]]
+
+    @property
     def streams(self):
         return [(frame["name"], frame["text"]) for frame in self.of("stream")]
 
@@ -113,6 +123,11 @@ class Runner:
         while text not in execution.stdout and not any(text in frame.get("text", "") for frame in execution.frames):
             self._step(execution, deadline)
 
+    def wait_for_frame(self, execution, kind):
+        deadline = time.monotonic() + _DEADLINE
+        while not execution.of(kind):
+            self._step(execution, deadline)
+
     def interrupt(self):
         os.killpg(self.process.pid, signal.SIGINT)
 
@@ -164,7 +179,8 @@ class Runner:
         (length,) = struct.unpack(">I", self._bytes[:4])
         if len(self._bytes) < 4 + length:
             return False
-        execution.frames.append(json.loads(self._bytes[4 : 4 + length].decode("utf-8", "strict")))
+        body = self._bytes[4 : 4 + length].decode("utf-8", "strict")
+        execution.frames.append(json.loads(body, parse_constant=_refuse_constant))
         self._bytes = self._bytes[4 + length :]
         return True
 
@@ -183,3 +199,7 @@ class Runner:
                 return
             for fd in ready:
                 self._read_pipe(fd, execution)
+
+
+def _refuse_constant(name):
+    raise AssertionError(f"{name} is not JSON")

@@ -55,8 +55,9 @@ def python_for(generation):
 
 
 def test_python():
-    """An interpreter with what tests without a client need."""
-    return _venv("runner", _load()["runner"]["python"]) / "bin" / "python"
+    """An interpreter with what tests without a client need, the Python runner's libraries included."""
+    loaded = _load()
+    return _venv("runners", [*loaded["runner"]["python"], *loaded["interpreter"]["python"]]) / "bin" / "python"
 
 
 def node_modules_for(generation):

@@ -17,7 +17,10 @@ _LIMIT = 900
 
 def run(*, only=(), extra=()):
     files = [path for path in sorted(FOLDER.glob("test_*.py")) if not only or path.stem.removeprefix("test_") in only]
-    environ = os.environ | {"ALCOVE_TEST_NODE": str(clients.node_bin() / "node")}
+    environ = os.environ | {
+        "ALCOVE_TEST_NODE": str(clients.node_bin() / "node"),
+        "ALCOVE_TEST_PYTHON3": str(clients.test_python()),
+    }
     with tempfile.TemporaryDirectory(prefix="alcove-runners-") as folder:
         report = Path(folder) / "report.xml"
         # The fixtures above this folder are for tests with a server.

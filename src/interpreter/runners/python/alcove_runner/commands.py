@@ -5,6 +5,7 @@
 import errno
 import fcntl
 import os
+import select
 import signal
 import struct
 import subprocess
@@ -13,6 +14,8 @@ import termios
 
 _ROWS, _COLUMNS = 24, 80
 _PATIENCE = 2.0
+# More than a terminal holds, and an end to what goes on writing in the background.
+_READS_AFTER_THE_END = 64
 
 
 def run(command):
@@ -34,7 +37,7 @@ def run(command):
     finally:
         os.close(theirs)
     try:
-        _copy(ours)
+        _copy(ours, process.pid)
         return process.wait()
     except BaseException:
         _end(process)
@@ -43,24 +46,42 @@ def run(command):
         os.close(ours)
 
 
-def _copy(fd):
+def _copy(terminal, pid):
+    """Until the command has ended: what it left in the background may keep the terminal open."""
     import codecs
 
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    while True:
-        try:
-            data = os.read(fd, 64 * 1024)
-        except OSError as error:
-            # EIO: the last process with the terminal open is gone.
-            if error.errno != errno.EIO:
-                raise
-            data = b""
-        text = decoder.decode(data, final=not data)
-        if text:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        if not data:
-            return
+    ended = os.pidfd_open(pid)
+    try:
+        poll = select.poll()
+        poll.register(terminal, select.POLLIN)
+        poll.register(ended, select.POLLIN)
+        reads_left = _READS_AFTER_THE_END
+        while reads_left > 0:
+            ready = {fd for fd, _ in poll.poll()}
+            if terminal not in ready:
+                # Its last words may have come between the two looks of that poll.
+                ready = {fd for fd, _ in poll.poll(0)}
+            reads_left -= ended in ready
+            data = _read(terminal) if terminal in ready else b""
+            text = decoder.decode(data, final=not data)
+            if text:
+                sys.stdout.write(text)
+                sys.stdout.flush()
+            if not data:
+                return
+    finally:
+        os.close(ended)
+
+
+def _read(terminal):
+    try:
+        return os.read(terminal, 64 * 1024)
+    except OSError as error:
+        # EIO: the last process with the terminal open is gone.
+        if error.errno != errno.EIO:
+            raise
+        return b""
 
 
 def _end(process):

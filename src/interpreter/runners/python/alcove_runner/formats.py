@@ -52,9 +52,15 @@ def _columns(frame):
     columns = {}
     # By position: names of columns may repeat.
     for position, name in enumerate(frame.columns):
-        values = [jsonable.convert(value, default=str) for value in frame.iloc[:, position]]
-        columns[name if isinstance(name, str) else str(name)] = values
+        columns[name if isinstance(name, str) else str(name)] = _values(frame.iloc[:, position])
     return columns
+
+
+def _values(column):
+    # Most columns are plain numbers: those need no look at each value's type.
+    if type(column.dtype).__module__.startswith("numpy") and column.dtype.kind in "iub":
+        return column.tolist()
+    return [jsonable.convert(value, default=str) for value in column]
 
 
 def _chart(figure):

@@ -15,10 +15,25 @@ class Interrupts:
         # A handler and not SIG_IGN, which programs started by the user's threads would inherit.
         signal.signal(signal.SIGINT, self._note)
 
+    def expect(self):
+        """From here on an interrupt means the next cell, even if that has not begun."""
+        self._late = False
+
     def deliver(self):
         # asyncio.run() makes an interrupt cancel its task only if it finds this very handler.
-        self._late = False
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        if self._late:
+            self._late = False
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def delivered(self):
+        """Around user code only: IPython swallows an interrupt that comes in its own callbacks."""
+        self.deliver()
+        try:
+            yield
+        finally:
+            self.ignore()
 
     @contextlib.contextmanager
     def held(self):

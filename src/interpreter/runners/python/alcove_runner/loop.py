@@ -18,7 +18,7 @@ class Runner:
         self._streams.replace()
         self._channel = frames.Channel(fd)
         self._results = display.Results(self._channel, self._streams, self._interrupts)
-        self._shell = shell.make(self._results)
+        self._shell = shell.make(self._results, self._interrupts)
         formats.install(self._shell)
         imports.install()
 
@@ -37,6 +37,7 @@ class Runner:
 
     def _execute(self, frame):
         run_id, code = frame["id"], frame["code"]
+        self._interrupts.expect()
         # The shell counts from the number the user may have set; IPython's own trait is an int.
         count = self._shell.execution_count
         self._channel.send({"type": "started", "id": run_id, "execution_count": count})
@@ -54,11 +55,10 @@ class Runner:
         self._channel.send({"type": "done", "id": run_id})
 
     def _run(self, code):
-        """Returns the error of the run or None. Interrupts are delivered only in here."""
+        """Returns the error of the run or None. The shell lets interrupts through while user code runs."""
         failure = None
         try:
             try:
-                self._interrupts.deliver()
                 result = self._shell.run_cell(code, store_history=True)
                 failure = result.error_before_exec or result.error_in_exec
             finally:

@@ -58,9 +58,9 @@ class Streams:
 
     def flush(self):
         """Everything printed so far is in the pipes afterwards, C's buffers included."""
-        for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        for name in ("stdout", "stderr", "__stdout__", "__stderr__"):
             try:
-                stream.flush()
+                getattr(sys, name).flush()
             except Exception:
                 # A stream of the user's, or a closed pipe: there is nobody to tell.
                 pass

@@ -18,8 +18,9 @@ class RunnerShell(InteractiveShell):
     displayhook_class = Type(display.MainResultHook)
     display_pub_class = Type(display.Publisher)
 
-    def __init__(self, *args, results, **kwargs):
+    def __init__(self, *args, results, interrupts, **kwargs):
         self.results = results
+        self.interrupts = interrupts
         self.error = None
         super().__init__(*args, **kwargs)
         self.loop_runner = awaiting.run
@@ -33,6 +34,10 @@ class RunnerShell(InteractiveShell):
     def _tee(self, channel):
         # IPython 9 would keep all that a cell prints in memory, for the history.
         yield
+
+    async def run_code(self, code_obj, result=None, *, async_=False):
+        with self.interrupts.delivered():
+            return await super().run_code(code_obj, result, async_=async_)
 
     def system(self, cmd):
         """`!cmd` and %pip."""
@@ -80,13 +85,13 @@ def describe(etype, evalue, stb):
     return {"name": etype.__name__, "value": value, "traceback": [str(entry) for entry in stb]}
 
 
-def make(results):
+def make(results, interrupts):
     config = Config()
     config.HistoryManager.enabled = False
     config.InteractiveShell.colors = _no_colour()
     config.InteractiveShell.banner1 = ""
     config.PlainTextFormatter.max_seq_length = 0
-    return RunnerShell.instance(config=config, results=results)
+    return RunnerShell.instance(config=config, results=results, interrupts=interrupts)
 
 
 def _no_colour():

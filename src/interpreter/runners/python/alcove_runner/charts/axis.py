@@ -3,6 +3,7 @@
 """Labels, units, ticks and scales of an axis."""
 
 import re
+import sys
 
 from matplotlib import category, dates, ticker
 
@@ -26,7 +27,9 @@ def names(x, y):
 def ticks(axis, prefix):
     places = [float(place) for place in axis.get_ticklocs()]
     shown = places
-    if is_date(axis):
+    if _is_period(axis):
+        shown = [value(axis, place) for place in places]
+    elif is_date(axis):
         shown = [dates.num2date(place).isoformat() for place in places]
     texts = _texts(axis)
     return {
@@ -37,9 +40,19 @@ def ticks(axis, prefix):
 
 
 def is_date(axis):
-    converter = axis.get_converter() if hasattr(axis, "get_converter") else axis.converter
     kinds = (dates.DateConverter, dates.ConciseDateConverter, dates._SwitchableDateConverter)
-    return isinstance(converter, kinds) or isinstance(axis.get_major_formatter(), dates.DateFormatter)
+    is_formatted = isinstance(axis.get_major_formatter(), dates.DateFormatter)
+    return isinstance(_converter(axis), kinds) or is_formatted or _is_period(axis)
+
+
+def _converter(axis):
+    # The attribute is on its way out since matplotlib 3.10, which brought the method.
+    return axis.get_converter() if hasattr(axis, "get_converter") else axis.converter
+
+
+def _is_period(axis):
+    """pandas counts regular dates in steps of their frequency, which it notes on the axis."""
+    return type(_converter(axis)).__name__ == "PeriodConverter" and hasattr(axis, "freq")
 
 
 def value(axis, number):
@@ -47,6 +60,8 @@ def value(axis, number):
     number = float(number)
     if number != number:
         return None
+    if _is_period(axis):
+        return sys.modules["pandas"].Period(ordinal=int(number), freq=axis.freq).start_time.isoformat()
     if is_date(axis):
         moment = dates.num2date(number).replace(tzinfo=None)
         return moment.isoformat()

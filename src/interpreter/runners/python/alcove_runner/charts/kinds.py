@@ -19,6 +19,9 @@ def describe(axes):
 
 
 def _kind(axes):
+    if axes.name == "3d":
+        # Points have two coordinates.
+        return "unknown", None
     artists = [child for child in axes._children if not isinstance(child, Text)]
     if boxes.recorded(axes):
         return "box_and_whisker", boxes.describe

@@ -72,6 +72,13 @@ def _plain(value):
         return value.isoformat()
     if isinstance(value, numpy.datetime64):
         return str(value.astype("datetime64[s]"))
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, str):
         return str(value)
-    return float(value)
+    if value is None:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        # A pandas Period stands for its first moment; anything else for its text.
+        start = getattr(value, "start_time", None)
+        return start.isoformat() if start is not None else str(value)

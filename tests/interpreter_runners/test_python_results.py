@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""Results of the Python runner: MIME bundles as IPython and the libraries make them."""
+
+import base64
+
+import pytest
+
+
+@pytest.fixture
+def python(start_runner):
+    return start_runner("python")
+
+
+MIMES = {
+    "text/html": ("HTML('<b>x</b>')", "<b>x</b>"),
+    "text/markdown": ("Markdown('*x*')", "*x*"),
+    "text/latex": ("Latex('$x$')", "$x$"),
+    "image/svg+xml": ("SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>')", '<svg xmlns="http://www.w3.org/2000/svg"/>'),
+    "application/json": ("JSON({'a': [1, None]})", {"a": [1, None]}),
+    "application/javascript": ("Javascript('1')", "1"),
+}
+
+
+@pytest.mark.parametrize("mime", MIMES)
+def test_display_objects(python, mime):
+    made, want = MIMES[mime]
+    assert python.run(f"from IPython.display import *\n{made}").main[mime] == want
+
+
+@pytest.mark.parametrize(("mime", "method"), [("image/png", "png"), ("image/jpeg", "jpeg"), ("application/pdf", "pdf")])
+def test_bytes_are_base64(python, mime, method):
+    code = f"class T:\n    def _repr_{method}_(self): return bytes(range(256))\nT()"
+    assert base64.b64decode(python.run(code).main[mime]) == bytes(range(256))
+
+
+def test_a_raw_bundle_is_sent_as_it_is(python):
+    assert python.run("display({'text/latex': 'x', 'a/b': {'c': 1}}, raw=True)").shown == [{"text/latex": "x", "a/b": {"c": 1}}]
+
+
+def test_containers_are_json_too(python):
+    main = python.run("{'a': 1, 2: [float('nan'), True]}").main
+    assert main["application/json"] == {"a": 1, "2": [None, True]}
+    assert "application/json" not in python.run("{'a': object()}").main
+
+
+def test_frames_have_their_columns(python):
+    run = python.run("import pandas as pd; pd.DataFrame({'a': [1, None], 't': [pd.NaT, pd.Timestamp(0)]})")
+    assert run.main["e2b/data"] == {"a": [1.0, None], "t": [None, "1970-01-01T00:00:00"]}
+    assert "<table" in run.main["text/html"]
+    assert "e2b/data" not in python.run("pd.Series([1])").main
+
+
+def test_figures(python):
+    run = python.run("import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()\n'last'")
+    (shown,) = run.shown
+    assert set(shown) == {"text/plain", "image/png", "e2b/chart"}
+    assert shown["text/plain"] == "<Figure size 640x480 with 1 Axes>"
+    assert shown["e2b/chart"]["elements"][0]["points"] == [[0, 1], [1, 2], [2, 3]]
+    assert [frame["main"] for frame in run.of("result")] == [False, True]
+
+
+def test_a_figure_that_is_not_shown_comes_after_the_value(python):
+    run = python.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])")
+    assert [frame["main"] for frame in run.of("result")] == [True, False]
+
+
+@pytest.mark.parametrize("last", ["image", "image.save('a.png')", "image.show()"])
+def test_pillow_images(python, last):
+    run = python.run(f"from PIL import Image\nimage = Image.new('RGB', (4, 4))\n{last}")
+    (result,) = run.of("result")
+    assert base64.b64decode(result["data"]["image/png"]).startswith(b"\x89PNG")
+
+
+def test_plotly_and_altair(python):
+    plotly = python.run("import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1, 2]))").of("result")[0]["data"]
+    assert {"text/html", "application/vnd.plotly.v1+json"} <= set(plotly)
+    altair = python.run("import altair, pandas\naltair.Chart(pandas.DataFrame({'a': [1]})).mark_bar().encode(x='a')").main
+    assert "text/html" in altair
+    assert any(mime.startswith("application/vnd.vegalite") for mime in altair)
