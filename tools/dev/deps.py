@@ -18,7 +18,7 @@ _PACKAGES = {
         libnftnl-dev libmnl-dev
     """,
     "serve": """
-        mmdebstrap debian-archive-keyring btrfs-progs ca-certificates
+        mmdebstrap debian-archive-keyring btrfs-progs ca-certificates libnss-myhostname
     """,
     "test": """
         python3-venv busybox-static iproute2 git openssl
