@@ -29,10 +29,25 @@ Result<Variables> read_env_file(const std::string& path) {
 
 Variables from_environment(const Environment& environment) {
   Variables found;
-  for (const char* name : {"E2B_API_URL", "E2B_SANDBOX_URL", "E2B_API_KEY"}) {
+  for (const char* name : {"E2B_API_URL", "E2B_SANDBOX_URL", "E2B_API_KEY", "E2B_DOMAIN"}) {
     if (auto value = environment(name)) found[name] = std::move(*value);
   }
   return found;
+}
+
+// The server's own settings in plain HTTP; servers before TLS wrote only `env`.
+Result<Variables> read_data_dir(const std::string& data_dir) {
+  auto plain = read_env_file(data_dir + "/env-plain");
+  if (plain) return plain;
+  return read_env_file(data_dir + "/env");
+}
+
+// Where a domain's API is. One below `localhost` is this machine's, which answers in plain HTTP on
+// the same port.
+std::string url_of_domain(std::string_view domain) {
+  const std::string_view name = domain.substr(0, domain.find(':'));
+  if (!name.ends_with(".localhost")) return cat("https://api.", domain);
+  return cat("http://localhost", domain.substr(name.size()));
 }
 
 // Whom a key may be shown to: the environment is the user's own word, a file speaks of one server.
@@ -47,6 +62,10 @@ void complete(ClientSettings& settings, const Variables& source, KeyScope scope)
   if (settings.api_url.empty()) {
     settings.api_url = value("E2B_API_URL");
     settings.sandbox_url = value("E2B_SANDBOX_URL");
+    if (const std::string domain = value("E2B_DOMAIN");
+        settings.api_url.empty() && !domain.empty()) {
+      settings.api_url = url_of_domain(domain);
+    }
     if (settings.sandbox_url.empty()) settings.sandbox_url = settings.api_url;
   }
   const bool may_have_key =
@@ -76,14 +95,14 @@ Result<ClientSettings> find_client_settings(const ClientFlags& flags,
                           .sandbox_url = flags.url.value_or(""),
                           .api_key = flags.api_key.value_or("")};
   if (flags.data_dir && !is_complete(settings)) {
-    ALCOVE_TRY_ASSIGN(const Variables file, read_env_file(*flags.data_dir + "/env"));
+    ALCOVE_TRY_ASSIGN(const Variables file, read_data_dir(*flags.data_dir));
     complete(settings, file, KeyScope::kThatServer);
   }
   complete(settings, from_environment(environment), KeyScope::kAnyServer);
   if (is_complete(settings)) return settings;
 
   const std::string path = default_data_dir(environment) + "/env";
-  const auto file = read_env_file(path);
+  const auto file = read_data_dir(default_data_dir(environment));
   if (file) complete(settings, *file, KeyScope::kThatServer);
   if (is_complete(settings)) return settings;
   const char* missing = settings.api_url.empty() ? "the server's address" : "an API key";

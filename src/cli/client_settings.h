@@ -31,8 +31,9 @@ std::optional<std::string> process_environment(const char* name);
 // /var/lib/alcove unless ALCOVE_DATA names another.
 std::string default_data_dir(const Environment& environment);
 
-// Each of URL and key from the first that has it: its flag; `<data dir>/env` of a --data-dir that
-// was given; E2B_API_URL (with E2B_SANDBOX_URL) and E2B_API_KEY; `<default data dir>/env`. The key
+// Each of URL and key from the first that has it: its flag; `<data dir>/env-plain` of a --data-dir
+// that was given; E2B_API_URL (with E2B_SANDBOX_URL) or E2B_DOMAIN, and E2B_API_KEY;
+// `<default data dir>/env-plain`. The key
 // of a file goes to that file's server only. The error says what to set.
 Result<ClientSettings> find_client_settings(const ClientFlags& flags,
                                             const Environment& environment);

@@ -178,6 +178,16 @@ int main(int argc, char** argv) {
   serve->add_option("--listen", serve_options.listen, "Addresses to serve on, e.g. 127.0.0.1:3000")
       ->capture_default_str();
   serve
+      ->add_option("--domain", serve_options.domain,
+                   "Name by which clients reach this server, its API and its sandboxes' ports "
+                   "(api.NAME, <port>-<id>.NAME), with the port if it is not the first address's")
+      ->capture_default_str();
+  serve->add_option("--tls-cert", serve_options.tls_certificate,
+                    "PEM file with the certificate for *.NAME and its chain, read again when it "
+                    "changes (default, for names below localhost: made by an authority of our own "
+                    "in the data directory)");
+  serve->add_option("--tls-key", serve_options.tls_key, "PEM file with its key");
+  serve
       ->add_option("--templates", serve_options.templates,
                    "Folders whose sub-folders are template recipes")
       ->required();
@@ -204,7 +214,7 @@ int main(int argc, char** argv) {
   serve->footer(
       "Runs until SIGTERM or Ctrl-C; sandboxes go on and are found again at the next start. "
       "Settings\n"
-      "for clients are written to the file `env` in the data directory.\n\n"
+      "for clients are written to the files `env` (TLS) and `env-plain` in the data directory.\n\n"
       "Example:\n"
       "  sudo alcove serve --templates templates --listen 127.0.0.1:3000");
   serve->callback([&] {

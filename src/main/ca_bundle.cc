@@ -20,11 +20,12 @@ constexpr std::array kUsualPlaces = {
     "/etc/ssl/cert.pem",
 };
 
-std::string find_ca_bundle() {
-  if (const char* named = std::getenv("SSL_CERT_FILE"); named != nullptr && *named != '\0') {
-    return named;
-  }
+std::string find_ca_bundle(const std::string& copied, const std::string& own_bundle) {
   std::error_code error;
+  if (const char* named = std::getenv("SSL_CERT_FILE"); named != nullptr && *named != '\0') {
+    if (named != own_bundle) return named;
+    if (std::filesystem::exists(copied, error)) return copied;
+  }
   for (const char* place : kUsualPlaces) {
     if (std::filesystem::exists(place, error)) return place;
   }
@@ -33,8 +34,8 @@ std::string find_ca_bundle() {
 
 }  // namespace
 
-Result<std::string> copy_ca_bundle(const std::string& target) {
-  const std::string source = find_ca_bundle();
+Result<std::string> copy_ca_bundle(const std::string& target, const std::string& own_bundle) {
+  const std::string source = find_ca_bundle(target, own_bundle);
   if (source.empty()) return std::string();
   const auto content = sys::read_file(source);
   if (!content) {

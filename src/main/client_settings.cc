@@ -15,6 +15,7 @@ namespace alcove {
 namespace {
 
 constexpr std::string_view kKeyName = "E2B_API_KEY=";
+constexpr std::string_view kNoProxy = "NO_PROXY=127.0.0.1,localhost,::1";
 
 std::optional<std::string> key_in(const std::string& env_file) {
   std::ifstream file(env_file);
@@ -35,9 +36,8 @@ Result<bool> is_valid(store::Store& store, const std::string& key) {
 
 }  // namespace
 
-Result<void> write_client_settings(store::Store& store, const std::string& env_file,
-                                   const std::string& origin) {
-  std::optional<std::string> key = key_in(env_file);
+Result<void> write_client_settings(store::Store& store, const ClientSettingsFiles& files) {
+  std::optional<std::string> key = key_in(files.env_file);
   if (key) {
     ALCOVE_TRY_ASSIGN(const bool valid, is_valid(store, *key));
     if (!valid) key.reset();
@@ -47,9 +47,17 @@ Result<void> write_client_settings(store::Store& store, const std::string& env_f
                       api::make_key(store, SystemClock(), api::kDefaultTeam, "first key"));
     key = std::move(made.secret);
   }
-  return write_file_atomically(env_file,
-                               cat(kKeyName, *key, "\nE2B_API_URL=", origin, "\nE2B_SANDBOX_URL=",
-                                   origin, "\nNO_PROXY=127.0.0.1,localhost,::1\n"),
+  const std::string name = files.domain.substr(0, files.domain.find(':'));
+  std::string by_domain =
+      cat(kKeyName, *key, "\nE2B_DOMAIN=", files.domain, "\n", kNoProxy, ",.", name, "\n");
+  if (!files.authority.empty()) {
+    by_domain +=
+        cat("NODE_EXTRA_CA_CERTS=", files.authority, "\nSSL_CERT_FILE=", files.trust_bundle, "\n");
+  }
+  ALCOVE_TRY(write_file_atomically(files.env_file, by_domain, 0600));
+  return write_file_atomically(files.plain_env_file,
+                               cat(kKeyName, *key, "\nE2B_API_URL=", files.origin,
+                                   "\nE2B_SANDBOX_URL=", files.origin, "\n", kNoProxy, "\n"),
                                0600);
 }
 

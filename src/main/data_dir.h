@@ -23,7 +23,12 @@ class DataDir {
   std::string layers() const { return path_ + "/layers"; }
   std::string agents() const { return path_ + "/agents"; }
   std::string ca_bundle() const { return path_ + "/ca-certificates.crt"; }
+  std::string tls() const { return path_ + "/tls"; }
+  // What clients on this machine trust: the machine's certificates and our own authority.
+  std::string trust_bundle() const { return tls() + "/ca-bundle.pem"; }
   std::string env_file() const { return path_ + "/env"; }
+  // The same server in plain HTTP, for clients that take URLs.
+  std::string plain_env_file() const { return path_ + "/env-plain"; }
   std::string pid_file() const { return path_ + "/server.pid"; }
 
  private:

@@ -9,12 +9,14 @@
 #include <memory>
 #include <thread>
 
+#include "base/strings.h"
 #include "image/testing/temp_dir.h"
 #include "main/ca_bundle.h"
 #include "main/client_settings.h"
 #include "main/data_dir.h"
 #include "main/listen_address.h"
 #include "main/request_count.h"
+#include "main/tls_domain.h"
 #include "store/testing/memory_store.h"
 
 namespace alcove {
@@ -72,7 +74,7 @@ TEST(CaBundle, IsTheFileThatTheEnvironmentNames) {
   const image::TempDir dir;
   std::ofstream(dir / "bundle") << "certificates";
   ASSERT_EQ(setenv("SSL_CERT_FILE", (dir / "bundle").c_str(), 1), 0);
-  const auto copied = copy_ca_bundle(dir / "copy");
+  const auto copied = copy_ca_bundle(dir / "copy", dir / "own");
   ASSERT_TRUE(copied) << copied.error().message();
   EXPECT_EQ(*copied, dir / "copy");
   EXPECT_EQ(content_of(dir / "copy"), "certificates");
@@ -80,12 +82,12 @@ TEST(CaBundle, IsTheFileThatTheEnvironmentNames) {
   struct stat before{};
   struct stat after{};
   ASSERT_EQ(stat((dir / "copy").c_str(), &before), 0);
-  ASSERT_TRUE(copy_ca_bundle(dir / "copy"));
+  ASSERT_TRUE(copy_ca_bundle(dir / "copy", dir / "own"));
   ASSERT_EQ(stat((dir / "copy").c_str(), &after), 0);
   EXPECT_EQ(before.st_ino, after.st_ino) << "the same content is the same file";
 
   ASSERT_EQ(setenv("SSL_CERT_FILE", (dir / "missing").c_str(), 1), 0);
-  const auto missing = copy_ca_bundle(dir / "copy");
+  const auto missing = copy_ca_bundle(dir / "copy", dir / "own");
   ASSERT_FALSE(missing);
   EXPECT_NE(missing.error().message().find("--no-build-ca"), std::string::npos);
   ASSERT_EQ(unsetenv("SSL_CERT_FILE"), 0);
@@ -111,22 +113,86 @@ TEST(ListenAddress, BecomesAnOriginThatClientsReach) {
 TEST(ClientSettings, KeepTheFirstKeyAsLongAsItIsValid) {
   const image::TempDir dir;
   const std::string env = dir / "env";
+  const std::string plain = dir / "env-plain";
+  const auto settings = [&](int port) {
+    return ClientSettingsFiles{.env_file = env,
+                               .plain_env_file = plain,
+                               .domain = cat("alcove.localhost:", port),
+                               .origin = cat("http://127.0.0.1:", port),
+                               .authority = "/data/tls/ca.pem",
+                               .trust_bundle = "/data/tls/ca-bundle.pem"};
+  };
   store::testing::MemoryStore store;
-  ASSERT_TRUE(write_client_settings(store, env, "http://127.0.0.1:3000"));
+  ASSERT_TRUE(write_client_settings(store, settings(3000)));
   const std::string first = content_of(env);
   EXPECT_EQ(store.list_keys()->size(), 1u);
-  EXPECT_NE(first.find("E2B_API_URL=http://127.0.0.1:3000\n"), std::string::npos);
+  EXPECT_EQ(first.substr(first.find('\n') + 1),
+            "E2B_DOMAIN=alcove.localhost:3000\n"
+            "NO_PROXY=127.0.0.1,localhost,::1,.alcove.localhost\n"
+            "NODE_EXTRA_CA_CERTS=/data/tls/ca.pem\n"
+            "SSL_CERT_FILE=/data/tls/ca-bundle.pem\n");
+  const std::string urls = content_of(plain);
+  EXPECT_EQ(urls.substr(0, urls.find('\n')), first.substr(0, first.find('\n')));
+  EXPECT_EQ(urls.substr(urls.find('\n') + 1),
+            "E2B_API_URL=http://127.0.0.1:3000\nE2B_SANDBOX_URL=http://127.0.0.1:3000\n"
+            "NO_PROXY=127.0.0.1,localhost,::1\n");
   struct stat status{};
   ASSERT_EQ(::stat(env.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 
-  ASSERT_TRUE(write_client_settings(store, env, "http://127.0.0.1:4000"));
+  ASSERT_TRUE(write_client_settings(store, settings(4000)));
   EXPECT_EQ(content_of(env).substr(0, 60), first.substr(0, 60));
   EXPECT_EQ(store.list_keys()->size(), 1u);
 
   ASSERT_TRUE(store.remove_key(store.list_keys()->front().id));
-  ASSERT_TRUE(write_client_settings(store, env, "http://127.0.0.1:4000"));
+  ASSERT_TRUE(write_client_settings(store, settings(4000)));
   EXPECT_NE(content_of(env).substr(0, 60), first.substr(0, 60));
+}
+
+TEST(Domain, IsParsed) {
+  EXPECT_EQ(parse_domain("Example.org", 3000)->authority(), "example.org:3000");
+  EXPECT_EQ(parse_domain("example.org:443", 3000)->authority(), "example.org");
+  EXPECT_TRUE(parse_domain("alcove.localhost", 3000)->is_local());
+  EXPECT_FALSE(parse_domain("localhost.example.org", 3000)->is_local());
+  for (const char* bad : {"", "localhost", "a..b", ".a.b", "a.b.", "a b.c", "-a.b", "a.b:", "a.b:0",
+                          "a.b:x", "a.b:70000", "a.b:1:2", "*.a.b"}) {
+    EXPECT_FALSE(parse_domain(bad, 3000)) << bad;
+  }
+}
+
+TEST(TlsDomain, KeepsItsAuthorityAndRefusesOthersNames) {
+  const image::TempDir dir;
+  const TlsDomain::Options local{.domain = *parse_domain("alcove.localhost", 3000),
+                                 .certificate = "",
+                                 .key = "",
+                                 .folder = dir / "tls"};
+  auto first = TlsDomain::open(local);
+  ASSERT_TRUE(first) << first.error().message();
+  EXPECT_TRUE((*first)->identity().current()->covers("8000-abc.alcove.localhost"));
+  const std::string authority = content_of((*first)->authority_file());
+  for (const char* secret : {"tls/ca.key", "tls/leaf.key"}) {
+    struct stat status{};
+    ASSERT_EQ(::stat((dir / secret).c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600u) << secret;
+  }
+  first->reset();
+  auto second = TlsDomain::open(local);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(content_of((*second)->authority_file()), authority);
+  ASSERT_TRUE(write_trust_bundle(dir / "bundle", "", (*second)->authority_file()));
+  EXPECT_EQ(content_of(dir / "bundle"), authority);
+
+  TlsDomain::Options files = local;
+  files.certificate = dir / "tls/leaf.pem";
+  EXPECT_FALSE(TlsDomain::open(files)) << "a certificate without its key";
+  files.key = dir / "tls/leaf.key";
+  ASSERT_TRUE(TlsDomain::open(files));
+  files.domain = *parse_domain("example.org", 3000);
+  const auto foreign = TlsDomain::open(files);
+  ASSERT_FALSE(foreign);
+  EXPECT_NE(foreign.error().message().find("is not for *.example.org"), std::string::npos);
+  EXPECT_FALSE(
+      TlsDomain::open({.domain = files.domain, .certificate = "", .key = "", .folder = ""}));
 }
 
 }  // namespace

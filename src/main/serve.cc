@@ -29,9 +29,11 @@
 #include "main/listen_address.h"
 #include "main/request_count.h"
 #include "main/template_preparer.h"
+#include "main/tls_domain.h"
 #include "net/blocking_pool.h"
 #include "net/event_loops.h"
 #include "net/listener.h"
+#include "net/tls_stream.h"
 #include "network/ip_address.h"
 #include "node/local_node.h"
 #include "node/meter.h"
@@ -154,8 +156,10 @@ struct Foundation {
 class Front {
  public:
   Front(asio::io_context& loop, node::Node& node, api::Api& api, RequestCount& api_requests,
-        const gateway::GatewayOptions& gateway_options, const http::ServerOptions& server_options)
-      : api_(api),
+        gateway::RoutingOptions routing, const gateway::GatewayOptions& gateway_options,
+        const http::ServerOptions& server_options)
+      : routing_(std::move(routing)),
+        api_(api),
         api_requests_(api_requests),
         gateway_(loop, node, gateway_options),
         server_(
@@ -176,7 +180,7 @@ class Front {
     co_await api_.handle(exchange);
   }
 
-  gateway::RoutingOptions routing_;
+  const gateway::RoutingOptions routing_;
   api::Api& api_;
   RequestCount& api_requests_;
   gateway::Gateway gateway_;
@@ -218,6 +222,7 @@ Result<void> serve(const ServeOptions& options) {
       return fail(Code::kInvalidArgument, cat("--dns ", text, ": expected an IP address"));
     }
   }
+  ALCOVE_TRY_ASSIGN(const Domain domain, parse_domain(options.domain, addresses.front().port));
   ALCOVE_TRY_ASSIGN(templates::RecipeBook recipes, templates::RecipeBook::load(options.templates));
 
   ALCOVE_TRY_ASSIGN(DataDir data_dir, DataDir::open(options.data_dir));
@@ -231,10 +236,20 @@ Result<void> serve(const ServeOptions& options) {
   api::Readiness readiness;
   std::atomic<bool> stopping = false;
   ALCOVE_TRY_ASSIGN(const std::string step_program, helper_program("alcove-step"));
+  ALCOVE_TRY_ASSIGN(const auto tls, TlsDomain::open({.domain = domain,
+                                                     .certificate = options.tls_certificate,
+                                                     .key = options.tls_key,
+                                                     .folder = base.data_dir.tls()}));
   std::string ca_bundle;
-  if (options.build_ca) {
-    ALCOVE_TRY_ASSIGN(ca_bundle, copy_ca_bundle(base.data_dir.ca_bundle()));
+  const bool own_authority = !tls->authority_file().empty();
+  if (options.build_ca || own_authority) {
+    ALCOVE_TRY_ASSIGN(ca_bundle,
+                      copy_ca_bundle(base.data_dir.ca_bundle(), base.data_dir.trust_bundle()));
   }
+  if (own_authority) {
+    ALCOVE_TRY(write_trust_bundle(base.data_dir.trust_bundle(), ca_bundle, tls->authority_file()));
+  }
+  if (!options.build_ca) ca_bundle.clear();
   ALCOVE_TRY_ASSIGN(
       templates::TemplateEngine engine,
       templates::TemplateEngine::open(
@@ -261,7 +276,8 @@ Result<void> serve(const ServeOptions& options) {
                 .templates = catalog,
                 .readiness = readiness,
                 .store = *base.store,
-                .store_pool = *base.store_pool});
+                .store_pool = *base.store_pool,
+                .settings = {.domain = domain.authority()}});
   gateway::GatewayOptions gateway_options;
   gateway_options.clock = &base.clock;
   gateway_options.file_urls = std::make_shared<gateway::FileUrlFinder>(*base.node);
@@ -270,10 +286,15 @@ Result<void> serve(const ServeOptions& options) {
       (descriptors > 2 * kReservedDescriptors ? descriptors - kReservedDescriptors
                                               : descriptors / 2) /
       base.loops.size();
+  server_options.make_stream = [&slot = tls->identity()](const asio::any_io_executor& executor,
+                                                         UniqueFd fd) {
+    return std::make_unique<net::TlsStream>(executor, std::move(fd), slot.current());
+  };
   RequestCount api_requests;
   std::vector<std::unique_ptr<Front>> fronts;
   for (size_t i = 0; i < base.loops.size(); ++i) {
     fronts.push_back(std::make_unique<Front>(base.loops.loop(i), *base.node, api, api_requests,
+                                             gateway::RoutingOptions{.domain = domain.name},
                                              gateway_options, server_options));
     for (const ListenAddress& address : addresses) {
       auto listener = net::make_listener(address.address, address.port, net::ReusePort::kYes);
@@ -286,14 +307,19 @@ Result<void> serve(const ServeOptions& options) {
   }
 
   node::Meter meter([&base] { return base.node->running(); }, *base.uppers, base.clock);
-  ALCOVE_TRY(
-      write_client_settings(*base.store, base.data_dir.env_file(), origin_of(addresses.front())));
+  ALCOVE_TRY(write_client_settings(
+      *base.store, {.env_file = base.data_dir.env_file(),
+                    .plain_env_file = base.data_dir.plain_env_file(),
+                    .domain = domain.authority(),
+                    .origin = origin_of(addresses.front()),
+                    .authority = tls->authority_file(),
+                    .trust_bundle = own_authority ? base.data_dir.trust_bundle() : ""}));
   ALCOVE_TRY(keys.load());
   ALCOVE_TRY(write_file_atomically(base.data_dir.pid_file(), cat(getpid(), "\n"), 0644));
   base.loops.start();
   meter.start();
-  log_info(cat("serving on ", origin_of(addresses.front()), ", data in ", base.data_dir.path(),
-               ", disk pool: ", base.uppers->kind()));
+  log_info(cat("serving on ", origin_of(addresses.front()), " and https://api.", domain.authority(),
+               ", data in ", base.data_dir.path(), ", disk pool: ", base.uppers->kind()));
 
   std::thread preparing([&] { preparer.prepare_all(); });
   wait_for_end();

@@ -14,6 +14,12 @@ struct ServeOptions {
   std::string data_dir = "/var/lib/alcove";
   // "<address>:<port>"; IPv6 addresses in brackets.
   std::vector<std::string> listen = {"127.0.0.1:3000", "[::1]:3000"};
+  // What clients know this installation by, "<name>[:<port>]"; the port is that of the first
+  // address above if none is given.
+  std::string domain = "alcove.localhost";
+  // PEM files for another domain than one below `localhost`, for which we have an authority.
+  std::string tls_certificate;
+  std::string tls_key;
   // Folders with template recipes.
   std::vector<std::string> templates;
   // Where layers are kept; empty = below the data directory.

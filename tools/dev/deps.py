@@ -18,7 +18,7 @@ _PACKAGES = {
         libnftnl-dev libmnl-dev libzmq3-dev
     """,
     "serve": """
-        mmdebstrap debian-archive-keyring btrfs-progs ca-certificates python3-pip
+        mmdebstrap debian-archive-keyring btrfs-progs ca-certificates python3-pip libnss-myhostname
     """,
     "test": """
         python3-venv busybox-static musl-dev iproute2 git openssl

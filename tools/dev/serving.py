@@ -41,6 +41,10 @@ class Server:
         return self.data / "env"
 
     @property
+    def plain_env_file(self):
+        return self.data / "env-plain"
+
+    @property
     def pid_file(self):
         return self.data / "server.pid"
 
@@ -75,8 +79,8 @@ class Server:
         return pid if ours else None
 
     def settings(self):
-        """The client settings of <data dir>/env."""
-        pairs = (shlex.split(line) for line in self.env_file.read_text().splitlines())
+        """The client settings in plain HTTP, of <data dir>/env-plain."""
+        pairs = (shlex.split(line) for line in self.plain_env_file.read_text().splitlines())
         return dict(pair[0].split("=", 1) for pair in pairs if pair)
 
     def run_in_foreground(self):
