@@ -76,12 +76,10 @@ Task<void> refuse_body(http::Exchange& exchange, const Error& error) {
 
 // Ends when the client does; the handler ends it otherwise.
 Task<void> watch_client(http::Exchange& exchange, std::shared_ptr<Context> context,
-                        std::shared_ptr<RunStream> stream, std::shared_ptr<bool> over,
-                        std::shared_ptr<net::Notifier> ended) {
+                        std::shared_ptr<RunStream> stream, std::shared_ptr<bool> over) {
   co_await exchange.wait_disconnect();
   if (!*over) context->cancel(stream);
   *over = true;
-  ended->notify_all();
 }
 
 }  // namespace
@@ -158,8 +156,7 @@ Task<void> Service::execute(http::Exchange& exchange) {
     co_return;
   }
   const auto over = std::make_shared<bool>(false);
-  const auto ended = std::make_shared<net::Notifier>(executor_);
-  net::spawn(executor_, watch_client(exchange, context, stream, over, ended));
+  net::spawn(executor_, watch_client(exchange, context, stream, over));
   co_await send_lines(exchange, *stream);
   if (!*over && stream->left()) context->cancel(stream);
   *over = true;
