@@ -23,6 +23,9 @@ _PACKAGES = {
     "test": """
         python3-venv busybox-static iproute2 git openssl
     """,
+    "runners": """
+        default-jdk-headless
+    """,
     "lint": """
         clang-format-19 clang-tidy-19
     """,
