@@ -14,13 +14,17 @@ namespace {
 struct Runner {
   std::string_view language;
   std::string_view program;
-  // Below the folder of the runners; the only argument.
+  // With blanks between them.
+  std::string_view flags;
+  // Below the folder of the runners.
   std::string_view file;
 };
 
-constexpr std::array<Runner, 3> kRunners = {{{"python", "python3", "python/main.py"},
-                                             {"javascript", "node", "node/main.mjs"},
-                                             {"typescript", "node", "node/main.mjs"}}};
+// As each runner's COMMAND says.
+constexpr std::array<Runner, 4> kRunners = {{{"python", "python3", "", "python/main.py"},
+                                             {"javascript", "node", "", "node/main.mjs"},
+                                             {"typescript", "node", "", "node/main.mjs"},
+                                             {"bash", "python3", "-I -S", "bash/main.py"}}};
 
 }  // namespace
 
@@ -48,7 +52,12 @@ Result<std::optional<std::vector<std::string>>> runner_command(std::string_view 
     if (runner.language != language) continue;
     auto program = find_program(runner.program, path_variable);
     if (!program) return fail(Code::kNotFound, cat(runner.program, " is not installed"));
-    return Command({*std::move(program), cat(runner_folder, "/", runner.file)});
+    std::vector<std::string> command = {*std::move(program)};
+    if (!runner.flags.empty()) {
+      for (const std::string_view flag : split(runner.flags, ' ')) command.emplace_back(flag);
+    }
+    command.push_back(cat(runner_folder, "/", runner.file));
+    return Command(std::move(command));
   }
   return Command();
 }
