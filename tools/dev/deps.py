@@ -18,7 +18,7 @@ _PACKAGES = {
         libnftnl-dev libmnl-dev libzmq3-dev
     """,
     "serve": """
-        mmdebstrap debian-archive-keyring btrfs-progs ca-certificates
+        mmdebstrap debian-archive-keyring btrfs-progs ca-certificates python3-pip
     """,
     "test": """
         python3-venv busybox-static iproute2 git openssl
