@@ -73,11 +73,11 @@ Agent::Agent(boost::asio::io_context& loop, AgentOptions options,
       filesystem_service_(loop.get_executor(), state_, users_, file_pool_),
       files_service_(state_, users_, file_pool_),
       memory_saver_(loop.get_executor(), kQuietTime),
-      server_(loop, [this](http::Exchange& exchange) { return handle(exchange); }) {
-  if (!options.interpreter.empty()) {
-    interpreter_.emplace(loop.get_executor(), *reaper_, std::move(options.interpreter),
-                         std::move(options.interpreter_listener));
-  }
+      server_(loop, [this](http::Exchange& exchange) { return handle(exchange); }),
+      loop_(loop) {}
+
+void Agent::keep_interpreter(std::string program, UniqueFd listener) {
+  interpreter_.emplace(loop_.get_executor(), *reaper_, std::move(program), std::move(listener));
 }
 
 Task<void> Agent::handle(http::Exchange& plain_exchange) {

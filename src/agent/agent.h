@@ -33,9 +33,6 @@ struct AgentOptions {
   std::string identity_directory = "/run/e2b";
   // PATH of the processes.
   std::string path_variable = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-  // The code interpreter's program and the socket that it serves; empty: the sandbox has none.
-  std::string interpreter = {};
-  UniqueFd interpreter_listener = {};
 };
 
 // The whole daemon on one loop: who may call, and which service answers. SIGCHLD must be blocked in
@@ -43,6 +40,10 @@ struct AgentOptions {
 class Agent {
  public:
   static Result<std::unique_ptr<Agent>> create(boost::asio::io_context& loop, AgentOptions options);
+
+  // The sandbox has a code interpreter: this program, which serves the socket. It starts with the
+  // first /init, because its kernels inherit the sandbox's variables.
+  void keep_interpreter(std::string program, UniqueFd listener);
 
   // Serves HTTP on a listening socket.
   Result<void> serve(UniqueFd listener) { return server_.serve(std::move(listener)); }
@@ -70,9 +71,9 @@ class Agent {
   FilesService files_service_;
   MetricsSource metrics_;
   MemorySaver memory_saver_;
-  // Starts with the first /init, because its kernels inherit the sandbox's variables.
   std::optional<Companion> interpreter_;
   http::Server server_;
+  boost::asio::io_context& loop_;
 };
 
 }  // namespace alcove::agent

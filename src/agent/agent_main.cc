@@ -103,14 +103,13 @@ Result<void> run(const Flags& flags) {
   ALCOVE_TRY_ASSIGN(UniqueFd listener, open_listener(flags));
   AgentOptions options;
   if (const char* path = ::getenv("PATH")) options.path_variable = path;
-  if (!flags.interpreter.empty()) {
-    // Listens before anybody knows of the sandbox: the first request waits, it is not refused.
-    ALCOVE_TRY_ASSIGN(options.interpreter_listener,
-                      net::make_listener("0.0.0.0", kInterpreterPort));
-    options.interpreter = flags.interpreter;
-  }
   boost::asio::io_context loop(/*concurrency_hint=*/1);
   ALCOVE_TRY_ASSIGN(const auto agent, Agent::create(loop, std::move(options)));
+  if (!flags.interpreter.empty()) {
+    // Listens before anybody knows of the sandbox: the first request waits, it is not refused.
+    ALCOVE_TRY_ASSIGN(UniqueFd socket, net::make_listener("0.0.0.0", kInterpreterPort));
+    agent->keep_interpreter(flags.interpreter, std::move(socket));
+  }
   ALCOVE_TRY(agent->serve(std::move(listener)));
   loop.run();
   return fail(Code::kInternal, "the loop has ended");
