@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <boost/asio/io_context.hpp>
 
 #include "agent/agent_state.h"
+#include "agent/companion.h"
 #include "agent/files_service.h"
 #include "agent/filesystem_service.h"
 #include "agent/memory_saver.h"
@@ -39,6 +41,10 @@ class Agent {
  public:
   static Result<std::unique_ptr<Agent>> create(boost::asio::io_context& loop, AgentOptions options);
 
+  // The sandbox has a code interpreter: this program, which serves the socket. It starts with the
+  // first /init, because its kernels inherit the sandbox's variables.
+  void keep_interpreter(std::string program, UniqueFd listener);
+
   // Serves HTTP on a listening socket.
   Result<void> serve(UniqueFd listener) { return server_.serve(std::move(listener)); }
 
@@ -65,7 +71,9 @@ class Agent {
   FilesService files_service_;
   MetricsSource metrics_;
   MemorySaver memory_saver_;
+  std::optional<Companion> interpreter_;
   http::Server server_;
+  boost::asio::io_context& loop_;
 };
 
 }  // namespace alcove::agent

@@ -123,7 +123,10 @@ struct Foundation {
     jail.relay = relay;
     ALCOVE_TRY_ASSIGN(driver, jail::JailDriver::create(std::move(jail)));
     ALCOVE_TRY_ASSIGN(const std::string agent, helper_program("alcove-agent"));
-    ALCOVE_TRY_ASSIGN(std::string agent_hash, agents.add(agent));
+    ALCOVE_TRY_ASSIGN(const std::string interpreter, helper_program("alcove-interpreter"));
+    node::LocalNode::Programs programs;
+    ALCOVE_TRY_ASSIGN(programs.agent, agents.add(agent));
+    ALCOVE_TRY_ASSIGN(programs.interpreter, agents.add(interpreter));
     ALCOVE_TRY_ASSIGN(std::string seed, token_seed(*store));
     node = std::make_unique<node::LocalNode>(
         node::LocalNode::Dependencies{.loop = loops.loop(0),
@@ -135,7 +138,7 @@ struct Foundation {
                                       .clock = clock,
                                       .agents = agents,
                                       .tokens = node::TokenMaker(std::move(seed))},
-        std::move(agent_hash));
+        std::move(programs));
     return node->adopt_existing();
   }
 

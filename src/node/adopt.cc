@@ -12,7 +12,8 @@ namespace alcove::node {
 Result<void> LocalNode::adopt_existing() {
   ALCOVE_TRY_ASSIGN(const std::vector<store::Sandbox> records, deps_.store.list_sandboxes());
   std::vector<SandboxId> alive;
-  std::set<std::string> agents = {agent_hash_};
+  // An older interpreter needs no file: the sandboxes that have it mounted keep it.
+  std::set<std::string> agents = {agent_hash_, interpreter_hash_};
   const WallTime now = deps_.clock.now();
   for (const store::Sandbox& record : records) {
     auto machine = deps_.driver.adopt(record.id, record.machine_record);

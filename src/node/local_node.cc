@@ -52,8 +52,10 @@ struct LocalNode::Watch {
   asio::steady_timer expiry;
 };
 
-LocalNode::LocalNode(Dependencies dependencies, std::string agent_hash)
-    : deps_(std::move(dependencies)), agent_hash_(std::move(agent_hash)) {}
+LocalNode::LocalNode(Dependencies dependencies, Programs programs)
+    : deps_(std::move(dependencies)),
+      agent_hash_(std::move(programs.agent)),
+      interpreter_hash_(std::move(programs.interpreter)) {}
 
 LocalNode::~LocalNode() { stop(); }
 
@@ -77,6 +79,11 @@ Task<Result<LocalNode::SandboxPtr>> LocalNode::boot(const SandboxId& id,
   spec.hostname = image.hostname;
   spec.agent_path = deps_.agents.path(agent_hash_);
   spec.agent_args = {"--listen-fd", "3"};
+  if (image.interpreter && !interpreter_hash_.empty()) {
+    spec.interpreter_path = deps_.agents.path(interpreter_hash_);
+    spec.agent_args.emplace_back("--interpreter");
+    spec.agent_args.emplace_back(sandbox::kInterpreterInside);
+  }
   if (!request.allow_internet_access.value_or(true)) {
     spec.egress.reach = network::EgressPolicy::Reach::kNone;
   }

@@ -42,8 +42,13 @@ class LocalNode final : public Node {
     TokenMaker tokens;
   };
 
-  // `agent_hash`: the agent that new sandboxes run, already in `agents`.
-  LocalNode(Dependencies dependencies, std::string agent_hash);
+  // What new sandboxes run, by hash; already in `agents`.
+  struct Programs {
+    std::string agent;
+    // Only where the template wants it; empty: there is none.
+    std::string interpreter = {};
+  };
+  LocalNode(Dependencies dependencies, Programs programs);
   ~LocalNode() override;
 
   // Takes over what an earlier server left running, ends what expired meanwhile and removes what
@@ -91,6 +96,7 @@ class LocalNode final : public Node {
 
   Dependencies deps_;
   const std::string agent_hash_;
+  const std::string interpreter_hash_;
   mutable std::mutex mutex_;
   std::unordered_map<SandboxId, SandboxPtr> sandboxes_;
   // Being killed: taken out of `sandboxes_`, not yet durable.
