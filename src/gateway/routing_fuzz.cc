@@ -78,12 +78,12 @@ void check_route(const http::RequestHead& head, const RoutingOptions& options) {
   }
   if (const auto* refusal = std::get_if<Refusal>(&where)) check(refusal->status == 400);
 
-  // A sandbox-shaped host decides alone.
+  // A sandbox-shaped host decides alone; what the path names comes after the headers.
   http::RequestHead by_host_only = head;
   by_host_only.headers.remove("E2b-Sandbox-Id");
   by_host_only.headers.remove("E2b-Sandbox-Port");
   const Route host_says = route(by_host_only, options);
-  if (const auto* to = std::get_if<ToSandbox>(&host_says)) {
+  if (const auto* to = std::get_if<ToSandbox>(&host_says); to && to->prefix.empty()) {
     const auto* same = std::get_if<ToSandbox>(&where);
     check(same != nullptr && same->id == to->id && same->port == to->port);
   }

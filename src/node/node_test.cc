@@ -75,7 +75,7 @@ class LocalNodeTest : public ::testing::Test {
                                           .clock = clock_,
                                           .agents = agents_,
                                           .tokens = TokenMaker("seed")},
-                  "agent-hash");
+                  LocalNode::Programs{.agent = "agent-hash"});
   }
 
   ~LocalNodeTest() override {
