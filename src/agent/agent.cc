@@ -73,7 +73,12 @@ Agent::Agent(boost::asio::io_context& loop, AgentOptions options,
       filesystem_service_(loop.get_executor(), state_, users_, file_pool_),
       files_service_(state_, users_, file_pool_),
       memory_saver_(loop.get_executor(), kQuietTime),
-      server_(loop, [this](http::Exchange& exchange) { return handle(exchange); }) {}
+      server_(loop, [this](http::Exchange& exchange) { return handle(exchange); }) {
+  if (!options.interpreter.empty()) {
+    interpreter_.emplace(loop.get_executor(), *reaper_, std::move(options.interpreter),
+                         std::move(options.interpreter_listener));
+  }
+}
 
 Task<void> Agent::handle(http::Exchange& plain_exchange) {
   memory_saver_.touch();
@@ -179,6 +184,9 @@ Task<void> Agent::init(http::Exchange& exchange) {
     co_return;
   }
   state_.apply(*request);
+  if (interpreter_) {
+    if (const auto root = users_.find("root")) interpreter_->start(state_.environment(*root, {}));
+  }
   response.status = 204;
   (void)co_await exchange.respond(std::move(response));
 }

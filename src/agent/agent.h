@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <boost/asio/io_context.hpp>
 
 #include "agent/agent_state.h"
+#include "agent/companion.h"
 #include "agent/files_service.h"
 #include "agent/filesystem_service.h"
 #include "agent/memory_saver.h"
@@ -31,6 +33,9 @@ struct AgentOptions {
   std::string identity_directory = "/run/e2b";
   // PATH of the processes.
   std::string path_variable = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  // The code interpreter's program and the socket that it serves; empty: the sandbox has none.
+  std::string interpreter = {};
+  UniqueFd interpreter_listener = {};
 };
 
 // The whole daemon on one loop: who may call, and which service answers. SIGCHLD must be blocked in
@@ -65,6 +70,8 @@ class Agent {
   FilesService files_service_;
   MetricsSource metrics_;
   MemorySaver memory_saver_;
+  // Starts with the first /init, because its kernels inherit the sandbox's variables.
+  std::optional<Companion> interpreter_;
   http::Server server_;
 };
 

@@ -31,13 +31,16 @@ constexpr std::string_view kUsage =
     "  --listen-fd N   serve on this listening socket\n"
     "  --port N        listen on all addresses (default 49983)\n"
     "  --address A     listen on this address instead (default 0.0.0.0)\n"
+    "  --interpreter P keep this program running as the code interpreter, on port 49999\n"
     "  --version       print the protocol's version\n";
 constexpr uint16_t kDefaultPort = 49983;
+constexpr uint16_t kInterpreterPort = 49999;
 
 struct Flags {
   std::optional<int> listen_fd;
   uint16_t port = kDefaultPort;
   std::string address = "0.0.0.0";
+  std::string interpreter;
 };
 
 void print(int fd, std::string_view text) { (void)!::write(fd, text.data(), text.size()); }
@@ -57,6 +60,8 @@ std::optional<Flags> parse_flags(int argc, char** argv) {
       flags.port = *port;
     } else if (name == "--address") {
       flags.address = value;
+    } else if (name == "--interpreter") {
+      flags.interpreter = value;
     } else {
       return {};
     }
@@ -98,6 +103,12 @@ Result<void> run(const Flags& flags) {
   ALCOVE_TRY_ASSIGN(UniqueFd listener, open_listener(flags));
   AgentOptions options;
   if (const char* path = ::getenv("PATH")) options.path_variable = path;
+  if (!flags.interpreter.empty()) {
+    // Listens before anybody knows of the sandbox: the first request waits, it is not refused.
+    ALCOVE_TRY_ASSIGN(options.interpreter_listener,
+                      net::make_listener("0.0.0.0", kInterpreterPort));
+    options.interpreter = flags.interpreter;
+  }
   boost::asio::io_context loop(/*concurrency_hint=*/1);
   ALCOVE_TRY_ASSIGN(const auto agent, Agent::create(loop, std::move(options)));
   ALCOVE_TRY(agent->serve(std::move(listener)));

@@ -101,6 +101,14 @@ int mount_run(BootContext& context) {
   return errno_of(::mount(lean(kLeanAgent), kAgent, nullptr, MS_BIND, nullptr));
 }
 
+int show_interpreter(BootContext& context) {
+  if (context.request.interpreter_path.empty()) return 0;
+  context.detail = sandbox::kInterpreterInside;
+  if (const int error = write_new_file(sandbox::kInterpreterInside, ""); error != 0) return error;
+  return errno_of(
+      ::mount(lean(kLeanInterpreter), sandbox::kInterpreterInside, nullptr, MS_BIND, nullptr));
+}
+
 int show_ca_bundle(BootContext& context) {
   if (context.request.ca_bundle.empty()) return 0;
   context.detail = sandbox::kCaBundleInside;
@@ -252,6 +260,7 @@ constexpr std::array kGuestSteps = {
     Step{"mount /sys", mount_sys},
     Step{"mount /dev", mount_dev},
     Step{"mount /run", mount_run},
+    Step{"show the interpreter", show_interpreter},
     Step{"show the CA bundle", show_ca_bundle},
     Step{"make /tmp", make_tmp},
     Step{"keep /proc and /sys for nesting", keep_for_nesting},

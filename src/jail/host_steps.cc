@@ -152,6 +152,12 @@ int attach_agent(BootContext& context) {
   return bind_read_only(context.detail, kLeanAgent, /*flags=*/0);
 }
 
+int attach_interpreter(BootContext& context) {
+  if (context.request.interpreter_path.empty()) return 0;
+  context.detail = context.request.interpreter_path.c_str();
+  return bind_read_only(context.detail, kLeanInterpreter, /*flags=*/0);
+}
+
 int attach_ca_bundle(BootContext& context) {
   if (context.request.ca_bundle.empty()) return 0;
   context.detail = context.request.ca_bundle.c_str();
@@ -244,6 +250,7 @@ constexpr std::array kHostSteps = {
     Step{"check that the overlay is writable", check_overlay_is_writable},
     Step{"make /dev", make_dev},
     Step{"attach agent", attach_agent},
+    Step{"attach interpreter", attach_interpreter},
     Step{"attach CA bundle", attach_ca_bundle},
     Step{"open time offsets", open_time_offsets},
     Step{"enter namespaces", enter_namespaces},

@@ -82,6 +82,9 @@ Result<BootRequest> make_request(const JailState& state, const sandbox::BootSpec
   ALCOVE_TRY_ASSIGN(request.work_dir, lean(spec.work_dir));
   ALCOVE_TRY_ASSIGN(request.agent_path, lean(spec.agent_path));
   request.agent_args = spec.agent_args;
+  if (!spec.interpreter_path.empty()) {
+    ALCOVE_TRY_ASSIGN(request.interpreter_path, lean(spec.interpreter_path));
+  }
   if (!spec.ca_bundle.empty()) {
     ALCOVE_TRY_ASSIGN(request.ca_bundle, lean(spec.ca_bundle));
   }

@@ -35,6 +35,7 @@ void write_body(ByteWriter& out, const BootRequest& request) {
   out.text(request.agent_path);
   out.texts(request.agent_args);
   out.text(request.ca_bundle);
+  out.text(request.interpreter_path);
   out.number(request.agent_port);
   out.number(request.cpus);
   out.number(request.memory_bytes);
@@ -69,6 +70,7 @@ BootRequest read_boot(ByteReader& in) {
   request.agent_path = in.text();
   request.agent_args = in.texts();
   request.ca_bundle = in.text();
+  request.interpreter_path = in.text();
   request.agent_port = static_cast<uint16_t>(in.number());
   request.cpus = static_cast<uint32_t>(in.number());
   request.memory_bytes = in.number();

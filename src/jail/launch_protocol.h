@@ -44,7 +44,8 @@ struct BootRequest {
   std::string work_dir;
   std::string agent_path;
   std::vector<std::string> agent_args;
-  std::string ca_bundle;  // empty: none
+  std::string ca_bundle;         // empty: none
+  std::string interpreter_path;  // empty: none
   uint16_t agent_port = 0;
   uint32_t cpus = 1;
   uint64_t memory_bytes = 0;

@@ -194,6 +194,13 @@ void Launcher::handle(BootRequest request, std::vector<UniqueFd> fds) {
   auto agent = shared_files_.find(request.agent_path);
   if (!agent) return answer_failure(status.get(), "find the agent", agent.error());
   request.agent_path = std::move(*agent);
+  if (!request.interpreter_path.empty()) {
+    auto interpreter = shared_files_.find(request.interpreter_path);
+    if (!interpreter) {
+      return answer_failure(status.get(), "find the interpreter", interpreter.error());
+    }
+    request.interpreter_path = std::move(*interpreter);
+  }
   if (!request.ca_bundle.empty()) {
     auto bundle = shared_files_.find(request.ca_bundle);
     if (!bundle) return answer_failure(status.get(), "find the CA bundle", bundle.error());

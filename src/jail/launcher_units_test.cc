@@ -25,6 +25,7 @@ TEST(LaunchProtocol, BootRequestSurvivesTheWire) {
   request.agent_path = "/data/agent";
   request.agent_args = {"", "--flag"};
   request.ca_bundle = "/data/ca";
+  request.interpreter_path = "/data/interpreter";
   request.agent_port = 49983;
   request.cpus = 2;
   request.memory_bytes = 1ull << 40;
@@ -41,6 +42,7 @@ TEST(LaunchProtocol, BootRequestSurvivesTheWire) {
   EXPECT_EQ(copy.agent_path, request.agent_path);
   EXPECT_EQ(copy.agent_args, request.agent_args);
   EXPECT_EQ(copy.ca_bundle, request.ca_bundle);
+  EXPECT_EQ(copy.interpreter_path, request.interpreter_path);
   EXPECT_EQ(copy.agent_port, request.agent_port);
   EXPECT_EQ(copy.cpus, request.cpus);
   EXPECT_EQ(copy.memory_bytes, request.memory_bytes);

@@ -73,6 +73,7 @@ Result<void> make_mount_points() {
   }
   for (size_t i = 0; i < kMaxLayers; ++i) ALCOVE_TRY(make_dir(cat(kLeanLayers, "/", i)));
   ALCOVE_TRY(make_file(kLeanCaBundle));
+  ALCOVE_TRY(make_file(kLeanInterpreter));
   return make_file(kLeanAgent);
 }
 

@@ -19,6 +19,7 @@ inline constexpr const char* kLeanOverlay = "/overlay";
 inline constexpr const char* kLeanRoot = "/root";
 inline constexpr const char* kLeanDev = "/dev";
 inline constexpr const char* kLeanAgent = "/agent";
+inline constexpr const char* kLeanInterpreter = "/interpreter";
 inline constexpr const char* kLeanCaBundle = "/ca-bundle";
 inline constexpr const char* kLeanShared = "/shared";  // SharedFiles
 inline constexpr const char* kLeanLook = "/look";      // what sandboxes bind files from, read-only

@@ -189,6 +189,9 @@ int main(int argc, char** argv) {
           "Size of the disk pool, e.g. 50G (default: 40 % of the free space, at most 100G); "
           "used when the pool is made")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  serve->add_flag("--slim", serve_options.slim,
+                  "Do not build templates that replace a smaller one, as the full "
+                  "code-interpreter-v1");
   serve->add_flag("!--no-build-ca", serve_options.build_ca,
                   "Do not show this machine's CA bundle (SSL_CERT_FILE, or the system's) to the "
                   "steps of template builds");

@@ -244,13 +244,15 @@ Result<void> serve(const ServeOptions& options) {
            .ca_bundle = ca_bundle,
            .recipes = recipes,
            .canceled = &stopping}));
-  TemplatePreparer preparer({.store = *base.store,
-                             .catalog = catalog,
-                             .readiness = readiness,
-                             .driver = *base.driver,
-                             .clock = base.clock,
-                             .stopping = stopping},
-                            std::move(engine), std::move(recipes));
+  TemplatePreparer preparer(
+      {.store = *base.store,
+       .catalog = catalog,
+       .readiness = readiness,
+       .driver = *base.driver,
+       .clock = base.clock,
+       .stopping = stopping},
+      std::move(engine), std::move(recipes),
+      options.slim ? TemplatePreparer::Replacements::kNo : TemplatePreparer::Replacements::kYes);
   ALCOVE_TRY(preparer.load_known());
 
   api::Api api({.node = *base.node,

@@ -20,6 +20,8 @@ struct ServeOptions {
   std::string layers_dir;
   // Whether build steps trust what this machine trusts (ca_bundle.h).
   bool build_ca = true;
+  // Whether recipes that replace a smaller one are left out.
+  bool slim = false;
   // Name servers for sandboxes; none: those of the host.
   std::vector<std::string> resolvers;
   // 0: chosen from the free space.

@@ -3,6 +3,7 @@
 #include "main/template_preparer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -25,8 +26,11 @@ bool all_exist(const std::vector<std::string>& layers) {
 }  // namespace
 
 TemplatePreparer::TemplatePreparer(Dependencies dependencies, templates::TemplateEngine engine,
-                                   templates::RecipeBook recipes)
-    : deps_(dependencies), engine_(std::move(engine)), recipes_(std::move(recipes)) {}
+                                   templates::RecipeBook recipes, Replacements replacements)
+    : deps_(dependencies),
+      engine_(std::move(engine)),
+      recipes_(std::move(recipes)),
+      replacements_(replacements) {}
 
 Result<void> TemplatePreparer::load_known() {
   ALCOVE_TRY_ASSIGN(const auto records, deps_.store.list_templates());
@@ -40,34 +44,61 @@ Result<void> TemplatePreparer::load_known() {
 
 void TemplatePreparer::prepare_all() {
   std::vector<const templates::Recipe*> order;
+  std::vector<const templates::Recipe*> later;
   for (const templates::Recipe& recipe : recipes_.recipes()) {
-    order.insert(recipe.name == kDefaultTemplate ? order.begin() : order.end(), &recipe);
-  }
-  for (const templates::Recipe* recipe : order) {
-    if (deps_.stopping.load()) return;
-    auto prepared = prepare(*recipe);
-    if (!prepared) {
-      const std::string text =
-          cat("template ", recipe->name, " cannot be built: ", prepared.error().message());
-      log_error(text);
-      if (recipe->name == kDefaultTemplate) deps_.readiness.set_progress(text);
-    } else if (recipe->name == kDefaultTemplate) {
-      deps_.readiness.set_ready();
+    if (!recipe.replaces.empty()) {
+      later.push_back(&recipe);
+    } else {
+      order.insert(recipe.name == kDefaultTemplate ? order.begin() : order.end(), &recipe);
     }
   }
-  // Someone who serves other templates only is ready when those are.
-  if (recipes_.find(kDefaultTemplate) == nullptr) deps_.readiness.set_ready();
+  bool has_default = true;
+  for (const templates::Recipe* recipe : order) {
+    if (deps_.stopping.load()) return;
+    const bool prepared = prepare(*recipe);
+    if (recipe->name == kDefaultTemplate) has_default = prepared;
+  }
+  if (deps_.stopping.load()) return;
+  if (has_default) deps_.readiness.set_ready();
+  if (replacements_ == Replacements::kNo) return;
+  for (const templates::Recipe* recipe : later) {
+    if (deps_.stopping.load()) return;
+    prepare(*recipe);
+  }
 }
 
-Result<void> TemplatePreparer::prepare(const templates::Recipe& recipe) {
-  const bool is_default = recipe.name == kDefaultTemplate;
-  ALCOVE_TRY_ASSIGN(const templates::Build build,
-                    engine_.ensure(recipe, [&](std::string_view line) {
-                      const std::string text = cat("template ", recipe.name, ": ", line);
-                      log_info(text);
-                      if (is_default) deps_.readiness.set_progress(text);
-                    }));
-  return publish(build);
+bool TemplatePreparer::prepare(const templates::Recipe& recipe) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto note = [&](const std::string& text) {
+    log_info(text);
+    // Only looked at until the server is ready.
+    if (deps_.readiness.pending()) deps_.readiness.set_progress(text);
+  };
+  auto result = [&]() -> Result<void> {
+    if (auto better = finished_replacement(recipe)) return publish(*better);
+    ALCOVE_TRY_ASSIGN(const templates::Build build,
+                      engine_.ensure(recipe, [&](std::string_view line) {
+                        const auto passed = std::chrono::duration_cast<std::chrono::seconds>(
+                            std::chrono::steady_clock::now() - start);
+                        note(cat("template ", recipe.name, ", ", passed.count(), " s: ", line));
+                      }));
+    return publish(build);
+  }();
+  if (result) return true;
+  const std::string text =
+      cat("template ", recipe.name, " cannot be built: ", result.error().message());
+  log_error(text);
+  if (recipe.name == kDefaultTemplate) deps_.readiness.set_progress(text);
+  return false;
+}
+
+std::optional<templates::Build> TemplatePreparer::finished_replacement(
+    const templates::Recipe& recipe) const {
+  if (replacements_ == Replacements::kNo) return {};
+  for (const templates::Recipe& other : recipes_.recipes()) {
+    if (other.replaces == recipe.name) return engine_.find(other);
+  }
+  return {};
 }
 
 Result<void> TemplatePreparer::publish(const templates::Build& build) {
@@ -78,6 +109,7 @@ Result<void> TemplatePreparer::publish(const templates::Build& build) {
   image.workdir = build.workdir;
   image.hostname = build.hostname;
   image.env_vars = build.envs;
+  image.interpreter = build.interpreter;
 
   store::Template record;
   record.id = build.template_id;

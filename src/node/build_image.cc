@@ -21,6 +21,7 @@ std::string encode_build_image(const BuildImage& image) {
       {"workdir", image.workdir},
       {"hostname", image.hostname},
       {"env", std::move(env_vars)},
+      {"interpreter", image.interpreter},
   });
 }
 
@@ -44,6 +45,10 @@ Result<BuildImage> decode_build_image(std::string_view text) {
     image.hostname = object.at("hostname").as_string();
     for (const auto& [name, item] : object.at("env").as_object()) {
       image.env_vars.emplace(name, item.as_string());
+    }
+    // Records of earlier versions do not have it.
+    if (const json::value* flag = object.if_contains("interpreter")) {
+      image.interpreter = flag->as_bool();
     }
     return image;
   } catch (const std::exception& exception) {

@@ -23,6 +23,8 @@ struct BuildImage {
   std::string workdir;
   std::string hostname = "e2b.local";
   std::map<std::string, std::string> env_vars;
+  // Whether the agent starts the code interpreter with the sandbox (`interpreter` of the recipe).
+  bool interpreter = false;
 };
 
 std::string encode_build_image(const BuildImage& image);

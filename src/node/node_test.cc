@@ -437,11 +437,13 @@ TEST(BuildImage, SurvivesJson) {
   image.limits.pids = 7;
   image.default_user = "user";
   image.env_vars = {{"A", "\"quoted\""}};
+  image.interpreter = true;
   const auto decoded = decode_build_image(encode_build_image(image));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->layers, image.layers);
   EXPECT_EQ(decoded->limits.pids, 7u);
   EXPECT_EQ(decoded->env_vars, image.env_vars);
+  EXPECT_TRUE(decoded->interpreter);
   for (const char* bad : {"", "[]", "{}", R"({"layers":3})"}) EXPECT_FALSE(decode_build_image(bad));
 }
 

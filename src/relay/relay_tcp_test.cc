@@ -225,8 +225,14 @@ TEST_F(RelayTcp, ConnectionsWithoutAQueuedPacketAreDialledToo) {
   const UniqueFd server = accept_from(listener);
   ASSERT_TRUE(send_text(client.fd, "hello"));
   EXPECT_EQ(receive_text(server, 5), "hello");
+  // The reset follows the handshake at once: a client that looks late is told by connect() already,
+  // and an error is told only once.
   const Attempt refused = connect_in(net_->guest, endpoint("192.0.2.1", 80));
-  EXPECT_EQ(receive_text(refused.fd, 1), "(error 104)");
+  if (refused.error != 0) {
+    EXPECT_EQ(refused.error, ECONNRESET);
+  } else {
+    EXPECT_EQ(receive_text(refused.fd, 1), "(error 104)");
+  }
 }
 
 }  // namespace

@@ -25,6 +25,9 @@ struct Limits {
 // Where BootSpec::ca_bundle is found inside.
 inline constexpr const char* kCaBundleInside = "/run/alcove/ca-certificates.crt";
 
+// Where BootSpec::interpreter_path is found inside.
+inline constexpr const char* kInterpreterInside = "/run/alcove/interpreter";
+
 // Everything a driver needs to start a sandbox. All paths are on the host.
 struct BootSpec {
   SandboxId id;
@@ -43,6 +46,9 @@ struct BootSpec {
   std::string agent_path;
   std::vector<std::string> agent_args;
   uint16_t agent_port = 49983;
+  // The code interpreter, a static program that is mounted read-only as kInterpreterInside; empty:
+  // none.
+  std::string interpreter_path = {};
   // A file of certificates that is shown read-only as kCaBundleInside; empty: none.
   std::string ca_bundle;
   // What it may reach outside; in force before boot() returns.

@@ -45,6 +45,11 @@ class Reader {
     }
     return result;
   }
+  bool flag(std::string_view key) {
+    const json::value* value = object_.if_contains(key);
+    if (value == nullptr || !value->is_bool()) return note<bool>(key);
+    return value->get_bool();
+  }
   std::map<std::string, std::string> map(std::string_view key) {
     std::map<std::string, std::string> result;
     const json::value* value = object_.if_contains(key);
@@ -108,6 +113,7 @@ std::string serialize_build(const Build& build, const std::vector<image::LayerHa
       {"workdir", build.workdir},
       {"hostname", build.hostname},
       {"envs", std::move(envs)},
+      {"interpreter", build.interpreter},
   };
   return json::serialize(object);
 }
@@ -131,6 +137,7 @@ Result<StoredBuild> parse_build(std::string_view text) {
   build.workdir = reader.text("workdir");
   build.hostname = reader.text("hostname");
   build.envs = reader.map("envs");
+  build.interpreter = reader.flag("interpreter");
   for (std::string& layer : reader.texts("layers")) stored.layers.emplace_back(std::move(layer));
   if (!reader.bad_key().empty()) {
     return fail(Code::kDataLoss, cat("\"", reader.bad_key(), "\" is missing or malformed"));

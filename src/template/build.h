@@ -33,6 +33,8 @@ struct Build {
   std::string workdir;
   std::string hostname;
   std::map<std::string, std::string> envs;
+  // Whether sandboxes get the code interpreter at boot.
+  bool interpreter = false;
 };
 
 TemplateId template_id_of(std::string_view template_name);

@@ -15,13 +15,14 @@
 #include "image/tree.h"
 #include "template/files_layer.h"
 #include "template/from_layer.h"
+#include "template/python_layer.h"
 #include "template/recipe_hash.h"
 
 namespace alcove::templates {
 namespace {
 
 // Part of every hash: raise it when the engine makes something else of the same recipe.
-constexpr const char* kFormat = "alcove templates 1";
+constexpr const char* kFormat = "alcove templates 2";
 constexpr int kMaxDepth = 16;
 constexpr const char* kDefaultUser = "user";
 constexpr const char* kDefaultHostname = "e2b.local";
@@ -68,6 +69,7 @@ struct TemplateEngine::Plan {
   // Bottom first; each is there if the recipe has such a part.
   std::optional<image::LayerHash> from;
   std::optional<image::LayerHash> files;
+  std::optional<image::LayerHash> python;
   std::optional<image::LayerHash> steps;
   image::LayerHash identity;
   FilePlan file_plan;
@@ -75,13 +77,18 @@ struct TemplateEngine::Plan {
   // Topmost first, without the identity, which is not inherited.
   std::vector<image::LayerHash> content_layers() const {
     std::vector<image::LayerHash> layers;
-    for (const auto& layer : {steps, files, from}) {
+    for (const auto& layer : {steps, python, files, from}) {
       if (layer) layers.push_back(*layer);
     }
     if (!parent.empty()) {
       const auto below = parent.front().content_layers();
       layers.insert(layers.end(), below.begin(), below.end());
     }
+    return layers;
+  }
+  std::vector<image::LayerHash> layers_below(const image::LayerHash& layer) const {
+    auto layers = content_layers();
+    layers.erase(layers.begin(), std::find(layers.begin(), layers.end(), layer) + 1);
     return layers;
   }
   std::vector<image::LayerHash> all_layers() const {
@@ -133,21 +140,36 @@ Result<TemplateEngine::Plan> TemplateEngine::plan(const Recipe& recipe, int dept
     plan.files = layer_hash("files", below, files);
     below = plan.files->str();
   }
+  if (recipe.python) {
+    ALCOVE_TRY_ASSIGN(const std::string python, hash_python(*recipe.python));
+    plan.python = layer_hash("python", below, python);
+    below = plan.python->str();
+  }
   if (!recipe.steps.empty()) {
     plan.steps = layer_hash("steps", below, steps_text(recipe, build.envs));
     below = plan.steps->str();
   }
-  build.template_name = recipe.name;
-  build.aliases = recipe.aliases;
-  build.description = recipe.description;
-  build.limits = recipe.limits;
-  build.template_id = template_id_of(recipe.name);
+  const Recipe* shown = recipe.replaces.empty() ? &recipe : options_.recipes.find(recipe.replaces);
+  if (shown == nullptr) {
+    return fail(Code::kNotFound, cat("there is no recipe named ", recipe.replaces));
+  }
+  build.template_name = shown->name;
+  build.aliases = shown->aliases;
+  build.limits = shown->limits;
+  build.description = recipe.description.empty() ? shown->description : recipe.description;
+  build.interpreter = build.interpreter || recipe.interpreter;
+  build.template_id = template_id_of(build.template_name);
   // Over the settings too, inherited ones included: a changed limit makes a new build.
   build.hash.clear();
   build.hash = layer_hash("build", below, serialize_build(build, plan.content_layers())).str();
   build.build_id = build_id_of(build.hash);
   plan.identity = layer_hash("identity", below, build.hash);
   return plan;
+}
+
+std::optional<Build> TemplateEngine::find(const Recipe& recipe) const {
+  auto planned = plan(recipe, 0);
+  return planned ? find_build(planned->build.hash) : std::nullopt;
 }
 
 Result<Build> TemplateEngine::ensure(const Recipe& recipe, const Progress& progress) {
@@ -175,9 +197,12 @@ Result<void> TemplateEngine::make_layers(const Plan& plan, const Progress& progr
   }
   if (plan.files) {
     ALCOVE_TRY(make_layer(*plan.files, [&](const image::LayerStage& stage) {
-      auto below = plan.content_layers();
-      below.erase(below.begin(), std::find(below.begin(), below.end(), *plan.files) + 1);
-      return write_files(plan.file_plan, stage.root(), paths(below));
+      return write_files(plan.file_plan, stage.root(), paths(plan.layers_below(*plan.files)));
+    }));
+  }
+  if (plan.python) {
+    ALCOVE_TRY(make_layer(*plan.python, [&](const image::LayerStage& stage) {
+      return make_python_layer(plan, stage, progress);
     }));
   }
   if (plan.steps) {
@@ -190,19 +215,37 @@ Result<void> TemplateEngine::make_layers(const Plan& plan, const Progress& progr
   });
 }
 
+Result<void> TemplateEngine::make_python_layer(const Plan& plan, const image::LayerStage& stage,
+                                               const Progress& progress) const {
+  // A layer of its own on top, so that the wheels are seen inside and are no part of the result.
+  const std::string wheels_root = stage.scratch() + "/wheels";
+  ALCOVE_TRY(fetch_wheels(*plan.recipe->python, wheels_root, stage.lock_fd(), progress,
+                          options_.canceled));
+  StepJob job;
+  job.steps = python_install_steps(*plan.recipe->python);
+  job.layers = {wheels_root};
+  return run_in_jail(std::move(job), plan, *plan.python, stage, progress);
+}
+
 Result<void> TemplateEngine::make_steps_layer(const Plan& plan, const image::LayerStage& stage,
                                               const Progress& progress) const {
+  StepJob job;
+  job.steps = plan.recipe->steps;
+  job.envs = plan.build.envs;
+  return run_in_jail(std::move(job), plan, *plan.steps, stage, progress);
+}
+
+Result<void> TemplateEngine::run_in_jail(StepJob job, const Plan& plan,
+                                         const image::LayerHash& target,
+                                         const image::LayerStage& stage,
+                                         const Progress& progress) const {
   if (options_.driver == nullptr) {
     return fail(Code::kFailedPrecondition,
                 "the recipe has steps, but there is no jail to run them");
   }
-  StepJob job;
   job.canceled = options_.canceled;
-  job.steps = plan.recipe->steps;
-  job.envs = plan.build.envs;
-  auto below = plan.content_layers();
-  below.erase(below.begin());
-  job.layers = paths(below);
+  const auto below = paths(plan.layers_below(target));
+  job.layers.insert(job.layers.end(), below.begin(), below.end());
   job.upper_dir = stage.root();
   job.work_dir = stage.scratch() + "/work";
   job.step_program = stage.scratch() + "/alcove-step";

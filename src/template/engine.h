@@ -42,6 +42,9 @@ class TemplateEngine {
   // The finished build of a recipe, made now if need be.
   Result<Build> ensure(const Recipe& recipe, const Progress& progress);
 
+  // The same, only if it is there already.
+  std::optional<Build> find(const Recipe& recipe) const;
+
   // A build that ensure() finished earlier, perhaps in an earlier process; nothing if a part of
   // it is gone.
   std::optional<Build> find_build(const std::string& hash) const;
@@ -56,8 +59,13 @@ class TemplateEngine {
 
   Result<Plan> plan(const Recipe& recipe, int depth) const;
   Result<void> make_layers(const Plan& plan, const Progress& progress) const;
+  Result<void> make_python_layer(const Plan& plan, const image::LayerStage& stage,
+                                 const Progress& progress) const;
   Result<void> make_steps_layer(const Plan& plan, const image::LayerStage& stage,
                                 const Progress& progress) const;
+  // Runs steps on the layers below `target`, whose stage this is.
+  Result<void> run_in_jail(StepJob job, const Plan& plan, const image::LayerHash& target,
+                           const image::LayerStage& stage, const Progress& progress) const;
   template <typename Make>
   Result<void> make_layer(const image::LayerHash& hash, const Make& make) const;
   std::vector<std::string> paths(const std::vector<image::LayerHash>& layers) const;

@@ -169,10 +169,9 @@ Result<void> write_item(const Item& item, const std::string& target,
 
 Result<FilePlan> plan_files(const Recipe& recipe, const std::string& hostname) {
   FilePlan plan;
-  const std::string source_root = recipe.folder + "/root";
-  if (image::path_exists(source_root)) {
-    Planner planner(recipe, source_root);
-    ALCOVE_TRY(image::walk_tree(source_root, planner));
+  if (image::path_exists(recipe.root)) {
+    Planner planner(recipe, recipe.root);
+    ALCOVE_TRY(image::walk_tree(recipe.root, planner));
     plan.items = std::move(planner.items);
   }
   for (const auto& [path, mode] : recipe.modes) {

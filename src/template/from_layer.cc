@@ -50,6 +50,8 @@ Result<void> make_debian(const From& from, const image::LayerStage& stage, const
   if (!from.packages.empty()) program.argv.push_back("--include=" + join(from.packages, ","));
   if (from.docs == From::Docs::kSlim) {
     for (const char* option : kSlimOptions) program.argv.push_back(cat("--dpkgopt=", option));
+    // Packages with alternatives (Java) link their manual pages there and fail without it.
+    program.argv.emplace_back("--essential-hook=mkdir -p \"$1\"/usr/share/man/man1");
   }
   program.argv.push_back(from.source);
   program.argv.push_back(stage.root());

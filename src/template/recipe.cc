@@ -31,6 +31,16 @@ bool is_template_name(std::string_view text) {
 }
 bool is_package_name(std::string_view text) { return consists_of(text, "+.-:"); }
 bool is_suite(std::string_view text) { return consists_of(text, "-"); }
+// As "3.13".
+bool is_python_version(std::string_view text) {
+  const size_t dot = text.find('.');
+  const auto is_number = [](std::string_view part) {
+    return !part.empty() && part.size() <= 3 &&
+           part.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  return dot != std::string_view::npos && is_number(text.substr(0, dot)) &&
+         is_number(text.substr(dot + 1));
+}
 bool is_user_name(std::string_view text) { return text.size() <= 32 && consists_of(text, "-_"); }
 bool is_host_name(std::string_view text) { return text.size() <= 64 && consists_of(text, "-."); }
 
@@ -183,6 +193,18 @@ Result<From> read_from(Section section, const std::string& folder) {
   return from;
 }
 
+Result<std::optional<PythonPackages>> read_python(Section section, const std::string& folder) {
+  ALCOVE_TRY_ASSIGN(const auto version, section.text("version"));
+  ALCOVE_TRY_ASSIGN(const auto lock, section.text("lock"));
+  ALCOVE_TRY(section.check_all_known());
+  if (!version && !lock) return std::optional<PythonPackages>();
+  if (!version || !is_python_version(*version)) {
+    return fail(wrong("\"python.version\" must be a version as 3.13"));
+  }
+  if (!lock || lock->empty()) return fail(wrong("\"python.lock\" must name a file"));
+  return std::optional<PythonPackages>({.version = *version, .lock = below(folder, *lock)});
+}
+
 Result<std::map<std::string, uint32_t>> read_modes(Section section) {
   std::map<std::string, uint32_t> modes;
   ALCOVE_TRY_ASSIGN(const auto texts, section.all_texts());
@@ -213,6 +235,13 @@ Result<void> check_names(const Recipe& recipe) {
   if (recipe.workdir && !recipe.workdir->starts_with('/')) {
     return fail(wrong("\"workdir\" must be an absolute path"));
   }
+  if (!recipe.replaces.empty() &&
+      (!is_template_name(recipe.replaces) || recipe.replaces == recipe.name)) {
+    return fail(wrong(cat("\"replaces\" must name another template: ", recipe.replaces)));
+  }
+  if (!recipe.replaces.empty() && !recipe.aliases.empty()) {
+    return fail(wrong("a recipe that replaces another has no aliases of its own"));
+  }
   for (const auto& [name, value] : recipe.envs) {
     if (name.empty() || name.find('=') != std::string::npos) {
       return fail(wrong(cat("not a variable name: ", name)));
@@ -228,6 +257,8 @@ Result<Recipe> read_recipe(const toml::table& table, const std::string& folder) 
   ALCOVE_TRY_ASSIGN(const auto name, top.text("name"));
   if (!name) return fail(wrong("\"name\" is missing"));
   recipe.name = *name;
+  ALCOVE_TRY_ASSIGN(const auto root, top.text("root"));
+  recipe.root = below(folder, root.value_or("root"));
   ALCOVE_TRY_ASSIGN(recipe.aliases, top.texts("aliases"));
   ALCOVE_TRY_ASSIGN(const auto description, top.text("description"));
   recipe.description = description.value_or("");
@@ -235,10 +266,15 @@ Result<Recipe> read_recipe(const toml::table& table, const std::string& folder) 
   ALCOVE_TRY_ASSIGN(recipe.workdir, top.text("workdir"));
   ALCOVE_TRY_ASSIGN(recipe.hostname, top.text("hostname"));
   ALCOVE_TRY_ASSIGN(recipe.steps, top.texts("steps"));
+  ALCOVE_TRY_ASSIGN(recipe.interpreter, top.flag("interpreter"));
+  ALCOVE_TRY_ASSIGN(const auto replaces, top.text("replaces"));
+  recipe.replaces = replaces.value_or("");
   ALCOVE_TRY_ASSIGN(Section resources, top.section("resources"));
   ALCOVE_TRY(read_resources(std::move(resources), recipe.limits));
   ALCOVE_TRY_ASSIGN(Section from, top.section("from"));
   ALCOVE_TRY_ASSIGN(recipe.from, read_from(std::move(from), folder));
+  ALCOVE_TRY_ASSIGN(Section python, top.section("python"));
+  ALCOVE_TRY_ASSIGN(recipe.python, read_python(std::move(python), folder));
   ALCOVE_TRY_ASSIGN(Section modes, top.section("modes"));
   ALCOVE_TRY_ASSIGN(recipe.modes, read_modes(std::move(modes)));
   ALCOVE_TRY_ASSIGN(Section env, top.section("env"));

@@ -31,10 +31,20 @@ struct From {
   Docs docs = Docs::kFull;
 };
 
+// Packages of PyPI at exact versions: the host fetches the wheels, a jail installs them.
+struct PythonPackages {
+  // Of the template's own Python, as "3.13".
+  std::string version;
+  // Absolute path of a file with one line per wheel: name==version --hash=sha256:...
+  std::string lock;
+};
+
 // A template's definition: the file recipe.toml in a folder, and the folder root/ beside it, whose
 // files are put into the root file system.
 struct Recipe {
   std::string folder;
+  // What is copied into the root file system: root/ in the folder, or another recipe's.
+  std::string root;
   std::string name;
   std::vector<std::string> aliases;
   std::string description;
@@ -42,6 +52,7 @@ struct Recipe {
   From from;
   // Permissions of files from root/ that are not 0644 (0755 if executable): path -> mode.
   std::map<std::string, uint32_t> modes;
+  std::optional<PythonPackages> python;
   // Shell commands, run as root in a jail with internet access, in this order.
   std::vector<std::string> steps;
   // Absent: those of the template it starts from, else user "user", its home and "e2b.local".
@@ -50,6 +61,11 @@ struct Recipe {
   std::optional<std::string> hostname;
   // For every process in a sandbox, and for the steps.
   std::map<std::string, std::string> envs;
+  // Whether its sandboxes get the code interpreter; inherited from the template it starts from.
+  bool interpreter = false;
+  // The template that this one takes the place of once it is built: same name, aliases, id and
+  // resources. Empty: none.
+  std::string replaces;
 };
 
 // Reads <folder>/recipe.toml. Unknown keys are errors that name the key.

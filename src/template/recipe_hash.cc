@@ -73,6 +73,11 @@ Result<std::string> hash_file(const std::string& path) {
   return hash_open_file(fd.get());
 }
 
+Result<std::string> hash_python(const PythonPackages& python) {
+  ALCOVE_TRY_ASSIGN(const std::string lock, hash_file(python.lock));
+  return cat(python.version, " ", lock);
+}
+
 Result<std::string> hash_from(const From& from) {
   switch (from.kind) {
     case From::Kind::kDebian: {

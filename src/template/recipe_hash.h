@@ -14,6 +14,9 @@ namespace alcove::templates {
 Result<std::string> hash_tree(const std::string& root);
 Result<std::string> hash_file(const std::string& path);
 
+// Hash of the wheels that are installed and of how that is done.
+Result<std::string> hash_python(const PythonPackages& python);
+
 // Hash of what the first layer is made from; not for kTemplate.
 Result<std::string> hash_from(const From& from);
 

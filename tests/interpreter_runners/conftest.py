@@ -11,11 +11,12 @@ from interpreter.driver import Runner
 _RUNNERS = Path(__file__).resolve().parents[2] / "src" / "interpreter" / "runners"
 
 
-def _command(language, tmp_path):
-    node = os.environ.get("ALCOVE_TEST_NODE", "node")
-    if language == "node":
-        return [node, "--no-force-async-hooks-checks", "--disable-warning=ExperimentalWarning", _RUNNERS / "node" / "main.mjs"]
-    raise AssertionError(language)
+def _command(language):
+    """The line of the runner's COMMAND, with the programs of this test run."""
+    folder = _RUNNERS / language
+    words = (folder / "COMMAND").read_text().split()
+    program = os.environ.get(f"ALCOVE_TEST_{words[0].upper()}", words[0])
+    return [program, *(word.replace("<folder>", str(folder)) for word in words[1:])]
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def start_runner(tmp_path):
 
     def start(language, *, environ=None, cwd=tmp_path):
         plain = {"PATH": os.environ["PATH"], "HOME": "/root", "LANG": "C.UTF-8"}
-        runner = Runner(_command(language, tmp_path), cwd=cwd, environ=plain | (environ or {}))
+        runner = Runner(_command(language), cwd=cwd, environ=plain | (environ or {}))
         started.append(runner)
         runner.wait_until_ready()
         return runner

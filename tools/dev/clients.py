@@ -54,6 +54,11 @@ def python_for(generation):
     return _venv(f"python-{generation.name}", pins) / "bin" / "python"
 
 
+def test_python():
+    """An interpreter with what tests without a client need."""
+    return _venv("runner", _load()["runner"]["python"]) / "bin" / "python"
+
+
 def node_modules_for(generation):
     """A directory whose node_modules holds the generation's npm packages."""
     node = node_bin()

@@ -18,10 +18,13 @@ _PACKAGES = {
         libnftnl-dev libmnl-dev libzmq3-dev
     """,
     "serve": """
-        mmdebstrap debian-archive-keyring btrfs-progs ca-certificates
+        mmdebstrap debian-archive-keyring btrfs-progs ca-certificates python3-pip
     """,
     "test": """
         python3-venv busybox-static iproute2 git openssl
+    """,
+    "runners": """
+        default-jdk-headless
     """,
     "lint": """
         clang-format-19 clang-tidy-19

@@ -21,6 +21,7 @@ import network_stage
 import newcomer_stage
 import paths
 import results
+import runner_stage
 import unit_stages
 
 STAGES = {
@@ -28,6 +29,7 @@ STAGES = {
     "lint": "arrows between rooms, licence headers, forbidden things, format, clang-tidy",
     "asan": "unit tests and corpus replay under address and undefined sanitizers",
     "fuzz": "a little fuzzing of every parser",
+    "runners": "the code interpreter's language runners, without a server",
     "conformance": "the official clients against a real server",
     "security": "attempts to get out of a sandbox, or at another one",
     "docs": "the documentation's examples, run as they are shown",
@@ -78,6 +80,8 @@ def plan(options):
     for stage in ("security", "docs", "chaos", "network"):
         if any((paths.TESTS / stage / f"test_{stem}.py").exists() for stem in files):
             stages.append(stage)
+    if any((runner_stage.FOLDER / f"test_{stem}.py").exists() for stem in files):
+        stages.append("runners")
     if any(client_stages.is_conformance(stem) for stem in files):
         stages.append("conformance")
     if rooms and not {"units", "asan", "tsan"} & set(stages):
@@ -153,6 +157,8 @@ class Run:
         groups = {"build", "test"}
         if "lint" in self.plan.stages:
             groups.add("lint")
+        if "runners" in self.plan.stages:
+            groups.add("runners")
         if self.needs_clients:
             groups.add("serve")
         deps.ensure(*sorted(groups))
@@ -181,6 +187,8 @@ class Run:
             if "asan" not in wanted:
                 self.stage("asan build", lambda: building.build("asan") and None)
             self.stage("fuzz", lambda: unit_stages.fuzz(self.plan.fuzz_seconds))
+        if "runners" in wanted:
+            self.stage("runners", lambda: runner_stage.run(only=self.plan.files, extra=self.plan.pytest))
         if "tsan" in wanted:
             self.stage("tsan", lambda: unit_stages.units("tsan", self.plan.rooms))
         if "newcomer" in wanted:

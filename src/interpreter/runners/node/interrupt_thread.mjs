@@ -19,13 +19,31 @@ function terminateMain() {
   session.disconnect();
 }
 
-/** A child that began after the signal is waited for by a call that nothing else ends. */
-function interruptChildren() {
+/** All processes below `pid`. */
+function descendants(pid, found = new Set()) {
   try {
-    const children = fs.readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim();
-    for (const pid of children.split(" ").filter(Boolean)) process.kill(Number(pid), "SIGINT");
+    for (const thread of fs.readdirSync(`/proc/${pid}/task`)) {
+      const children = fs.readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8");
+      for (const child of children.split(" ").filter(Boolean).map(Number)) {
+        if (found.has(child)) continue;
+        found.add(child);
+        descendants(child, found);
+      }
+    }
   } catch {
     // It has ended, or this kernel does not list children.
+  }
+  return found;
+}
+
+/** A child that began after the signal is waited for by a call that nothing else ends. */
+function interruptChildren() {
+  for (const pid of descendants(process.pid)) {
+    try {
+      process.kill(pid, "SIGINT");
+    } catch {
+      // It has ended.
+    }
   }
 }
 

@@ -58,7 +58,9 @@ class RunnerShell(InteractiveShell):
 
     def _showtraceback(self, etype, evalue, stb):
         """Keeps the first error of the run, which is its reason; further ones are printed."""
-        if self.error is None:
+        # An interrupted await is cancelled: that comes first, but the interrupt is the reason.
+        cancelled = self.error is not None and self.error["name"] == "CancelledError"
+        if self.error is None or (cancelled and etype is KeyboardInterrupt):
             self.error = describe(etype, evalue, stb)
         else:
             print("\n".join(str(line) for line in stb))

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "interpreter/context.h"
+
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "net/event_loops.h"
+
+namespace alcove::interpreter {
+namespace {
+
+// How long a run may take to end after each interrupt; then its kernel is killed.
+constexpr std::array<std::chrono::milliseconds, 3> kPatience = {
+    std::chrono::milliseconds(300), std::chrono::milliseconds(700),
+    std::chrono::milliseconds(2000)};
+
+RunError removed_error() {
+  return {"UnexpectedEndOfExecution",
+          "Connection to the execution was closed before the execution was finished", ""};
+}
+
+// A task that keeps the context while it runs.
+Task<void> keep(std::shared_ptr<Context> context, Task<void> task) {
+  co_await std::move(task);
+  (void)context;
+}
+
+}  // namespace
+
+Task<uint64_t> Context::enter(Place place) {
+  const uint64_t ticket = ++last_ticket_;
+  const bool behind_first = place == Place::kNext && !queue_.empty();
+  queue_.insert(behind_first ? queue_.begin() + 1 : queue_.end(), ticket);
+  while (queue_.front() != ticket) co_await changed_.wait();
+  co_return ticket;
+}
+
+void Context::leave() {
+  queue_.pop_front();
+  changed_.notify_all();
+}
+
+Task<Result<void>> Context::ensure_kernel() {
+  if (kernel_) co_return Result<void>();
+  auto made = make_kernel_();
+  if (!made) co_return fail(std::move(made).error());
+  kernel_ = std::move(*made);
+  auto started = co_await kernel_->start();
+  if (!started) co_await drop_kernel();
+  co_return started;
+}
+
+Task<void> Context::drop_kernel() {
+  const auto kernel = std::exchange(kernel_, nullptr);
+  if (kernel) co_await kernel->end();
+}
+
+Task<Result<void>> Context::warm_up() {
+  const auto self = shared_from_this();
+  (void)co_await enter(Place::kLast);
+  Result<void> started;
+  if (!removed_) started = co_await ensure_kernel();
+  leave();
+  co_return started;
+}
+
+void Context::run(Execution execution, std::shared_ptr<RunStream> stream) {
+  net::spawn(executor_,
+             keep(shared_from_this(), run_in_turn(std::move(execution), std::move(stream))));
+}
+
+Task<void> Context::run_in_turn(Execution execution, std::shared_ptr<RunStream> stream) {
+  (void)co_await enter(Place::kLast);
+  current_ = stream;
+  if (!stream->left()) co_await run_code(execution, *stream);
+  stream->close();
+  current_ = nullptr;
+  leave();
+  // The next run finds a fresh kernel already there.
+  if (!kernel_ && !removed_ && queue_.empty()) (void)co_await warm_up();
+}
+
+Task<void> Context::run_code(const Execution& execution, RunStream& stream) {
+  // A kernel that died while nobody used it costs nobody a run: it is replaced once.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (removed_) co_return co_await stream.emit(removed_error());
+    const bool fresh = !kernel_;
+    if (auto started = co_await ensure_kernel(); !started) {
+      co_return co_await stream.emit(
+          RunError{"KernelError", cat("Failed to start the kernel: ", started.error().message()),
+                   ""});
+    }
+    if (stream.left()) co_return;
+    const auto kernel = kernel_;
+    executing_ = true;
+    const RunOutcome outcome = co_await kernel->execute(execution, stream);
+    executing_ = false;
+    if (outcome == RunOutcome::kDone) co_return;
+    co_await drop_kernel();
+    if (fresh || stream.used() || stream.left()) break;
+  }
+  co_await stream.emit(removed_ ? removed_error()
+                                : RunError{"ContextRestarting", "Context was restarted", ""});
+}
+
+void Context::cancel(std::shared_ptr<RunStream> stream) {
+  stream->leave();
+  if (current_ == stream) net::spawn(executor_, keep(shared_from_this(), stop_run(stream)));
+}
+
+Task<void> Context::stop_run(std::shared_ptr<RunStream> stream) {
+  for (const auto patience : kPatience) {
+    if (current_ != stream || !executing_) co_return;
+    // Again each time: the first may have come before the code began.
+    kernel_->interrupt();
+    const auto until = std::chrono::steady_clock::now() + patience;
+    while (current_ == stream && std::chrono::steady_clock::now() < until) {
+      (void)co_await changed_.wait_until(until);
+    }
+  }
+  if (current_ != stream || !executing_) co_return;
+  const auto kernel = kernel_;
+  if (kernel) co_await kernel->end();
+}
+
+Task<Result<void>> Context::restart() {
+  const auto self = shared_from_this();
+  // A run under way ends with that.
+  if (const auto kernel = kernel_; kernel && executing_) co_await kernel->end();
+  (void)co_await enter(Place::kNext);
+  co_await drop_kernel();
+  Result<void> started;
+  if (!removed_) started = co_await ensure_kernel();
+  leave();
+  co_return started;
+}
+
+Task<void> Context::remove() {
+  const auto self = shared_from_this();
+  removed_ = true;
+  if (const auto kernel = kernel_; kernel && executing_) co_await kernel->end();
+  (void)co_await enter(Place::kNext);
+  co_await drop_kernel();
+  leave();
+}
+
+}  // namespace alcove::interpreter

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include "interpreter/kernel.h"
+#include "interpreter/run_stream.h"
+#include "net/notifier.h"
+
+namespace alcove::interpreter {
+
+// A kernel with an identity: executions in the order of their arrival, one at a time; a kernel that
+// dies is replaced under the same id. Belongs to one loop; shared with the tasks that use it.
+class Context : public std::enable_shared_from_this<Context> {
+ public:
+  using MakeKernel = std::function<Result<std::unique_ptr<Kernel>>()>;
+
+  struct Info {
+    std::string id;
+    std::string language;
+    std::string cwd;
+  };
+
+  Context(const boost::asio::any_io_executor& executor, Info info, MakeKernel make_kernel)
+      : executor_(executor),
+        info_(std::move(info)),
+        make_kernel_(std::move(make_kernel)),
+        changed_(executor) {}
+
+  const Info& info() const { return info_; }
+
+  // Starts the kernel, if there is none.
+  Task<Result<void>> warm_up();
+  // Queues the code and returns; the stream is closed when it is over.
+  void run(Execution execution, std::shared_ptr<RunStream> stream);
+  // The stream's client is gone: its run is stopped, or forgotten if it has not begun.
+  void cancel(std::shared_ptr<RunStream> stream);
+  Task<Result<void>> restart();
+  // Ends everything; what is under way or waits is told so.
+  Task<void> remove();
+
+ private:
+  // A place in the queue; the first one has the kernel.
+  enum class Place { kLast, kNext };
+  Task<uint64_t> enter(Place place);
+  void leave();
+
+  Task<void> run_in_turn(Execution execution, std::shared_ptr<RunStream> stream);
+  Task<void> run_code(const Execution& execution, RunStream& stream);
+  Task<void> stop_run(std::shared_ptr<RunStream> stream);
+  Task<Result<void>> ensure_kernel();
+  Task<void> drop_kernel();
+
+  boost::asio::any_io_executor executor_;
+  Info info_;
+  MakeKernel make_kernel_;
+  std::shared_ptr<Kernel> kernel_;
+  // Notified when the queue or the run changes.
+  net::Notifier changed_;
+  std::deque<uint64_t> queue_;
+  uint64_t last_ticket_ = 0;
+  // The run that has the kernel.
+  std::shared_ptr<RunStream> current_;
+  bool executing_ = false;
+  bool removed_ = false;
+};
+
+}  // namespace alcove::interpreter

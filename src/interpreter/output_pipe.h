@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "interpreter/kernel.h"
+#include "interpreter/utf8.h"
+#include "net/fd_stream.h"
+
+namespace alcove::interpreter {
+
+// One of the two pipes that a kernel's processes print into. What comes within a short time is one
+// event.
+class OutputPipe {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::milliseconds kMergeTime{20};
+  static constexpr size_t kMaxEvent = 64 * 1024;
+
+  OutputPipe(StreamOutput::Name name, net::FdStream stream)
+      : name_(name), stream_(std::move(stream)) {}
+
+  net::FdStream& stream() { return stream_; }
+
+  // Reads what is there, up to one event. True if the pipe is empty now (or at its end).
+  bool collect();
+  // When what was collected has to go out; nothing while there is none.
+  std::optional<TimePoint> due() const;
+  // What was collected, if anything.
+  std::optional<RunEvent> take();
+  // The same at the end of a run: nothing more comes to complete a character.
+  std::optional<RunEvent> take_last();
+  // Forgets what is in the pipe.
+  void discard();
+  bool closed() const { return closed_; }
+
+ private:
+  StreamOutput::Name name_;
+  net::FdStream stream_;
+  Utf8Decoder decoder_;
+  std::string text_;
+  TimePoint first_at_;
+  bool closed_ = false;
+};
+
+}  // namespace alcove::interpreter

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "interpreter/runner_kernel.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "agent/start_program.h"
+#include "base/strings.h"
+#include "interpreter/process_list.h"
+#include "net/event_loops.h"
+
+namespace alcove::interpreter {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A JVM on a busy machine takes seconds.
+constexpr std::chrono::seconds kStartLimit{60};
+// Frames that wait for the run; the runner's writes wait then.
+constexpr size_t kMaxFramesWaiting = 16;
+constexpr size_t kReadSize = 64 * 1024;
+// When memory runs out kernels go before the interpreter and the agent.
+constexpr std::string_view kOomScore = "200";
+
+void write_oom_score(pid_t pid) {
+  const int fd = ::open(cat("/proc/", pid, "/oom_score_adj").c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)!::write(fd, kOomScore.data(), kOomScore.size());
+  ::close(fd);
+}
+
+}  // namespace
+
+void kill_session(pid_t leader) {
+  // The group first: that is one step for the kernel, which no fork escapes.
+  ::kill(-leader, SIGKILL);
+  // Then those with groups of their own, until none is left; a bomb may make new ones meanwhile.
+  constexpr int kRounds = 50;
+  for (int round = 0; round < kRounds; ++round) {
+    bool found = false;
+    for (const ProcessEntry& process : list_processes()) {
+      if (process.session != leader || process.ended) continue;
+      found = ::kill(process.pid, SIGKILL) == 0 || found;
+    }
+    if (!found) return;
+  }
+}
+
+RunnerKernel::RunnerKernel(const boost::asio::any_io_executor& executor, agent::ChildReaper& reaper,
+                           std::vector<std::string> command, KernelSetup setup)
+    : executor_(executor),
+      reaper_(reaper),
+      command_(std::move(command)),
+      setup_(std::move(setup)),
+      watchers_(executor),
+      wake_(executor),
+      taken_(executor) {}
+
+RunnerKernel::~RunnerKernel() = default;
+
+Result<void> RunnerKernel::spawn() {
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+    return fail_errno(errno, "socketpair");
+  }
+  UniqueFd ours(sockets[0]);
+  const UniqueFd theirs(sockets[1]);
+  agent::ProgramStart program{.argv = command_,
+                              .environment = setup_.environment,
+                              .directory = setup_.directory,
+                              .fds = {-1}};
+  std::array<UniqueFd, 2> write_ends;
+  for (const auto name : {StreamOutput::Name::kStdout, StreamOutput::Name::kStderr}) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
+    write_ends[pipes_.size()].reset(ends[1]);
+    pipes_.push_back(
+        std::make_unique<OutputPipe>(name, net::FdStream(executor_, UniqueFd(ends[0]))));
+    program.fds.push_back(ends[1]);
+  }
+  program.fds.push_back(theirs.get());
+  reaper_.expect_start();
+  const auto pid = agent::start_program(program);
+  if (!pid) {
+    reaper_.forget_start();
+    return fail(pid.error());
+  }
+  pid_ = *pid;
+  write_oom_score(pid_);
+  // What the kernel forked may hold the socket open: with it, its whole session ends.
+  reaper_.watch(pid_, [exited = exited_, pid = pid_](int) {
+    *exited = true;
+    kill_session(pid);
+  });
+  socket_ = std::make_unique<net::TcpStream>(executor_, std::move(ours));
+  watchers_.spawn(read_frames());
+  for (const auto& pipe : pipes_) watchers_.spawn(watch_pipe(*pipe));
+  return {};
+}
+
+Task<Result<void>> RunnerKernel::start() {
+  ALCOVE_CO_TRY(spawn());
+  const auto limit = Clock::now() + kStartLimit;
+  for (;;) {
+    while (!frames_.empty()) {
+      const bool ready = std::holds_alternative<RunnerReady>(frames_.front());
+      frames_.pop_front();
+      taken_.notify_all();
+      if (ready) co_return Result<void>();
+    }
+    if (dead_) {
+      // What it said is the only explanation there is.
+      std::string said;
+      for (const auto& pipe : pipes_) {
+        (void)pipe->collect();
+        if (auto event = pipe->take_last()) said += std::get<StreamOutput>(*event).text;
+      }
+      constexpr size_t kMostSaid = 2000;
+      if (said.size() > kMostSaid) said.erase(0, said.size() - kMostSaid);
+      co_return fail(Code::kUnavailable, cat("the kernel ended at its start: ", said));
+    }
+    if (!co_await wake_.wait_until(limit) && Clock::now() >= limit) {
+      co_return fail(Code::kDeadlineExceeded, "the kernel did not get ready");
+    }
+  }
+}
+
+Task<void> RunnerKernel::read_frames() {
+  FrameParser parser;
+  std::vector<char> buffer(kReadSize);
+  for (;;) {
+    const auto count = co_await socket_->read_some(buffer);
+    if (!count || *count == 0) break;
+    parser.append({buffer.data(), *count});
+    for (;;) {
+      auto frame = parser.next();
+      if (!frame) {
+        mark_dead();
+        co_return;
+      }
+      if (!*frame) break;
+      while (frames_.size() >= kMaxFramesWaiting) co_await taken_.wait();
+      frames_.push_back(parse_runner_message(**frame));
+      wake_.notify_all();
+    }
+  }
+  mark_dead();
+}
+
+void RunnerKernel::mark_dead() {
+  dead_ = true;
+  wake_.notify_all();
+}
+
+Task<void> RunnerKernel::watch_pipe(OutputPipe& pipe) {
+  while (!pipe.closed()) {
+    if (!co_await pipe.stream().wait_readable()) co_return;
+    if (!running_) {
+      // Between two runs nobody listens. While it starts, what it says is kept for the error.
+      if (last_id_ > 0) pipe.discard();
+      else (void)pipe.collect();
+      if (last_id_ > 0 || pipe.closed()) continue;
+      co_await taken_.wait();
+      continue;
+    }
+    wake_.notify_all();
+    co_await taken_.wait();
+  }
+}
+
+Task<void> RunnerKernel::emit_printed(EventSink& sink) {
+  for (const auto& pipe : pipes_) {
+    for (bool empty = false; !empty;) {
+      empty = pipe->collect();
+      if (auto event = pipe->take()) co_await sink.emit(*std::move(event));
+    }
+  }
+}
+
+Task<OutputPipe::TimePoint> RunnerKernel::emit_due(EventSink& sink) {
+  auto next = OutputPipe::TimePoint::max();
+  bool all_empty = true;
+  for (const auto& pipe : pipes_) {
+    all_empty = pipe->collect() && all_empty;
+    const auto due = pipe->due();
+    if (!due) continue;
+    if (*due > Clock::now()) {
+      next = std::min(next, *due);
+    } else if (auto event = pipe->take()) {
+      co_await sink.emit(*std::move(event));
+    }
+  }
+  // More is there than one event takes.
+  co_return all_empty ? next : OutputPipe::TimePoint::min();
+}
+
+Task<RunOutcome> RunnerKernel::execute(Execution execution, EventSink& sink) {
+  const int64_t id = ++last_id_;
+  for (const auto& pipe : pipes_) pipe->discard();
+  running_ = true;
+  const std::string request = execute_frame(id, execution);
+  if (!co_await socket_->write(request)) mark_dead();
+  bool done = false;
+  while (!done) {
+    if (!frames_.empty()) {
+      RunnerMessage message = std::move(frames_.front());
+      frames_.pop_front();
+      taken_.notify_all();
+      // The runner has flushed before it says something: what it printed comes first.
+      co_await emit_printed(sink);
+      if (const auto* end = std::get_if<RunnerDone>(&message)) done = end->id == id;
+      if (auto* event = std::get_if<RunnerEvent>(&message); event != nullptr && event->id == id) {
+        co_await sink.emit(std::move(event->event));
+      }
+      continue;
+    }
+    const auto next = co_await emit_due(sink);
+    taken_.notify_all();
+    if (!frames_.empty() || next == OutputPipe::TimePoint::min()) continue;
+    if (dead_) break;
+    (void)co_await wake_.wait_until(next);
+  }
+  co_await emit_printed(sink);
+  for (const auto& pipe : pipes_) {
+    if (auto event = pipe->take_last()) co_await sink.emit(*std::move(event));
+  }
+  running_ = false;
+  taken_.notify_all();
+  co_return done ? RunOutcome::kDone : RunOutcome::kDied;
+}
+
+void RunnerKernel::interrupt() {
+  if (running_ && !*exited_) ::kill(-pid_, SIGINT);
+}
+
+Task<void> RunnerKernel::end() {
+  if (pid_ > 0 && !*exited_) kill_session(pid_);
+  if (socket_) socket_->close();
+  mark_dead();
+  // Waited for by the reaper, which hears of it by a signal.
+  constexpr std::chrono::milliseconds kLook{2};
+  for (int i = 0; pid_ > 0 && !*exited_ && i < 2500; ++i) {
+    (void)co_await wake_.wait_until(Clock::now() + kLook);
+  }
+  while (running_) co_await taken_.wait();
+  co_await watchers_.stop();
+}
+
+}  // namespace alcove::interpreter

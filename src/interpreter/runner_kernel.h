@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <sys/types.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include "agent/reaper.h"
+#include "interpreter/kernel.h"
+#include "interpreter/output_pipe.h"
+#include "interpreter/runner_frames.h"
+#include "net/notifier.h"
+#include "net/task_group.h"
+#include "net/tcp_stream.h"
+
+namespace alcove::interpreter {
+
+// A kernel that is one of our language runners: frames on its fd 3, output on its fd 1 and 2.
+class RunnerKernel final : public Kernel {
+ public:
+  RunnerKernel(const boost::asio::any_io_executor& executor, agent::ChildReaper& reaper,
+               std::vector<std::string> command, KernelSetup setup);
+  ~RunnerKernel() override;
+
+  Task<Result<void>> start() override;
+  Task<RunOutcome> execute(Execution execution, EventSink& sink) override;
+  void interrupt() override;
+  Task<void> end() override;
+
+ private:
+  Result<void> spawn();
+  // Both run for the process's life and only say that something is there.
+  Task<void> read_frames();
+  Task<void> watch_pipe(OutputPipe& pipe);
+  // Emits what was printed before this moment.
+  Task<void> emit_printed(EventSink& sink);
+  // Emits output whose time has come; the time at which more is due.
+  Task<OutputPipe::TimePoint> emit_due(EventSink& sink);
+  void mark_dead();
+
+  boost::asio::any_io_executor executor_;
+  agent::ChildReaper& reaper_;
+  std::vector<std::string> command_;
+  KernelSetup setup_;
+  pid_t pid_ = -1;
+  std::unique_ptr<net::TcpStream> socket_;
+  std::vector<std::unique_ptr<OutputPipe>> pipes_;
+  net::TaskGroup watchers_;
+  // Notified when a frame, output or the end is there.
+  net::Notifier wake_;
+  // Notified when the run has taken a frame or emptied the pipes.
+  net::Notifier taken_;
+  std::deque<RunnerMessage> frames_;
+  int64_t last_id_ = 0;
+  bool running_ = false;
+  // Nothing more comes on the socket.
+  bool dead_ = false;
+  // The process was waited for. Shared with the reaper's callback, which may outlive this.
+  std::shared_ptr<bool> exited_ = std::make_shared<bool>(false);
+};
+
+// Kills every process of the session that `leader` has begun.
+void kill_session(pid_t leader);
+
+}  // namespace alcove::interpreter
