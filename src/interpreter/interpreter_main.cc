@@ -20,6 +20,7 @@
 #include "base/strings.h"
 #include "http/server.h"
 #include "interpreter/context_table.h"
+#include "interpreter/jupyter_kernel.h"
 #include "interpreter/languages.h"
 #include "interpreter/process_list.h"
 #include "interpreter/runner_files.h"
@@ -120,7 +121,9 @@ Result<void> run(const Flags& flags) {
       loop.get_executor(),
       [&](const std::string& language, KernelSetup setup) -> Result<std::unique_ptr<Kernel>> {
         ALCOVE_TRY_ASSIGN(auto command, runner_command(language, flags.runners, path_variable));
-        if (!command) return fail(Code::kNotFound, cat("there is no kernel '", language, "'"));
+        if (!command) {
+          return make_jupyter_kernel(loop.get_executor(), *reaper, language, std::move(setup), {});
+        }
         return std::make_unique<RunnerKernel>(loop.get_executor(), *reaper, *std::move(command),
                                               std::move(setup));
       },

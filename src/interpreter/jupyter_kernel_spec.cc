@@ -113,7 +113,9 @@ Result<JupyterKernelSpec> parse_jupyter_kernel_spec(std::string_view text, std::
     return fail(Code::kInvalidArgument, cat("the kernel.json of ", name, " is no JSON object"));
   }
   const json::object& object = document.get_object();
-  JupyterKernelSpec spec{.name = std::move(name), .resource_dir = std::move(resource_dir)};
+  JupyterKernelSpec spec;
+  spec.name = std::move(name);
+  spec.resource_dir = std::move(resource_dir);
   const json::value* argv = object.if_contains("argv");
   if (argv == nullptr || !argv->is_array() || argv->get_array().empty()) {
     return fail(Code::kInvalidArgument, cat("the kernel.json of ", spec.name, " has no argv"));

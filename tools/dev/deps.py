@@ -21,7 +21,7 @@ _PACKAGES = {
         mmdebstrap debian-archive-keyring btrfs-progs ca-certificates python3-pip libnss-myhostname
     """,
     "test": """
-        python3-venv busybox-static musl-dev iproute2 git openssl
+        python3-venv busybox-static musl-dev iproute2 git openssl r-cran-irkernel
     """,
     "runners": """
         default-jdk-headless
