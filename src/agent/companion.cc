@@ -49,8 +49,7 @@ void Companion::launch(std::shared_ptr<State> state) {
     net::spawn(state->executor, launch_later(state));
     return;
   }
-  state->reaper.watch(*pid,
-                      [state](int) { net::spawn(state->executor, launch_later(state)); });
+  state->reaper.watch(*pid, [state](int) { net::spawn(state->executor, launch_later(state)); });
 }
 
 Task<void> Companion::launch_later(std::shared_ptr<State> state) {

@@ -14,9 +14,9 @@ namespace alcove::interpreter {
 namespace {
 
 // How long a run may take to end after each interrupt; then its kernel is killed.
-constexpr std::array<std::chrono::milliseconds, 3> kPatience = {
-    std::chrono::milliseconds(300), std::chrono::milliseconds(700),
-    std::chrono::milliseconds(2000)};
+constexpr std::array<std::chrono::milliseconds, 3> kPatience = {std::chrono::milliseconds(300),
+                                                                std::chrono::milliseconds(700),
+                                                                std::chrono::milliseconds(2000)};
 
 RunError removed_error() {
   return {"UnexpectedEndOfExecution",
@@ -90,9 +90,8 @@ Task<void> Context::run_code(const Execution& execution, RunStream& stream) {
     if (removed_) co_return co_await stream.emit(removed_error());
     const bool fresh = !kernel_;
     if (auto started = co_await ensure_kernel(); !started) {
-      co_return co_await stream.emit(
-          RunError{"KernelError", cat("Failed to start the kernel: ", started.error().message()),
-                   ""});
+      co_return co_await stream.emit(RunError{
+          "KernelError", cat("Failed to start the kernel: ", started.error().message()), ""});
     }
     if (stream.left()) co_return;
     const auto kernel = kernel_;

@@ -129,8 +129,7 @@ Result<void> run(const Flags& flags) {
       },
       {.directory = flags.directory, .environment = kernel_environment()});
   Service service(loop.get_executor(), contexts);
-  http::Server server(loop,
-                      [&](http::Exchange& exchange) { return service.handle(exchange); });
+  http::Server server(loop, [&](http::Exchange& exchange) { return service.handle(exchange); });
   ALCOVE_TRY(server.serve(std::move(listener)));
   contexts.start();
   loop.run();

@@ -24,7 +24,8 @@ std::string text_of(const json::object& object, std::string_view name) {
 }
 
 RunError error_of(const json::object& content) {
-  RunError error{.name = text_of(content, "ename"), .value = text_of(content, "evalue"), .traceback = ""};
+  RunError error{
+      .name = text_of(content, "ename"), .value = text_of(content, "evalue"), .traceback = ""};
   const json::value* traceback = content.if_contains("traceback");
   if (traceback != nullptr && traceback->is_array()) {
     for (const json::value& line : traceback->get_array()) {

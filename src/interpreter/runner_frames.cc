@@ -45,9 +45,9 @@ RunnerMessage parse_result(json::object& object, int64_t id) {
   if (data == nullptr || !data->is_object()) return RunnerUnknown{};
   const json::value* main = object.if_contains("main");
   const bool is_main = main != nullptr && main->is_bool() && main->get_bool();
-  return RunnerEvent{id, Display{std::move(data->get_object()),
-                                 is_main ? Display::Kind::kValueOfLastExpression
-                                         : Display::Kind::kDisplayed}};
+  return RunnerEvent{
+      id, Display{std::move(data->get_object()),
+                  is_main ? Display::Kind::kValueOfLastExpression : Display::Kind::kDisplayed}};
 }
 
 }  // namespace

@@ -166,8 +166,10 @@ Task<void> RunnerKernel::watch_pipe(OutputPipe& pipe) {
     if (!co_await pipe.stream().wait_readable()) co_return;
     if (!running_) {
       // Between two runs nobody listens. While it starts, what it says is kept for the error.
-      if (last_id_ > 0) pipe.discard();
-      else (void)pipe.collect();
+      if (last_id_ > 0)
+        pipe.discard();
+      else
+        (void)pipe.collect();
       if (last_id_ > 0 || pipe.closed()) continue;
       co_await taken_.wait();
       continue;

@@ -88,10 +88,10 @@ Task<void> Service::handle(http::Exchange& exchange) {
   const http::RequestHead& request = exchange.request();
   if (request.method == "OPTIONS" && request.headers.has("Access-Control-Request-Method")) {
     http::Response response;
-    response.headers = {{"Access-Control-Allow-Origin", "*"},
-                        {"Access-Control-Allow-Methods",
-                         "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"},
-                        {"Access-Control-Max-Age", "600"}};
+    response.headers = {
+        {"Access-Control-Allow-Origin", "*"},
+        {"Access-Control-Allow-Methods", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"},
+        {"Access-Control-Max-Age", "600"}};
     if (const auto wanted = request.headers.get("Access-Control-Request-Headers")) {
       response.headers.add("Access-Control-Allow-Headers", std::string(*wanted));
     }
