@@ -21,8 +21,10 @@ import e2b
 import pytest
 
 API_KEY = os.environ["E2B_API_KEY"]
-API_URL = os.environ["E2B_API_URL"]
-SANDBOX_URL = os.environ["E2B_SANDBOX_URL"]
+# Where the tests' own requests go. What the clients know is another matter: these URLs, or the
+# TLS domain and nothing else.
+API_URL = SANDBOX_URL = os.environ["ALCOVE_ORIGIN"]
+TLS = "E2B_DOMAIN" in os.environ
 DATA_DIR = os.environ.get("ALCOVE_DATA")
 PROGRAM = os.environ.get("ALCOVE_BIN")
 
@@ -60,7 +62,9 @@ class Client:
     Sandbox: type
 
     async def create(self, template=None, *, timeout=120, **options):
-        return await got(self.Sandbox.create(template, timeout=timeout, **options))
+        # Until 2.0 the sync client's constructor is what creates.
+        make = getattr(self.Sandbox, "create", self.Sandbox)
+        return await got(make(template, timeout=timeout, **options))
 
     async def read_stream(self, sandbox, path):
         """Yields the chunks of a streamed download."""
@@ -79,6 +83,8 @@ class Client:
             yield await got(paginator.next_items())
 
     async def listed(self, **options):
+        if VERSION < (2, 0):
+            return await got(self.Sandbox.list(**options))
         return [entry async for page in self.pages(**options) for entry in page]
 
 

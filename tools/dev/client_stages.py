@@ -63,8 +63,8 @@ class TestServer:
     def wait_until_ready(self):
         self.server.wait_until_ready(self._process)
 
-    def environ(self):
-        return environ_of(self.server.env_file, self.server.program)
+    def environ(self, *, mode="plain"):
+        return environ_of(self.server.env_file, self.server.program, mode=mode)
 
     def close(self):
         """Ends everything, and reports what a clean end would not have left: a list of texts."""
@@ -88,11 +88,13 @@ class TestServer:
         return left
 
 
-def environ_of(env_file, program):
+def environ_of(env_file, program, *, mode="plain"):
     """The environment of a test run against the server that wrote `env_file`."""
     server = serving.Server(data=Path(env_file).absolute().parent)
-    environ = console.clean_environ() | server.settings()
+    environ = console.clean_environ() | server.settings(mode=mode)
     environ["ALCOVE_BIN"] = str(program)
+    # For the requests that tests make by themselves.
+    environ["ALCOVE_ORIGIN"] = server.settings()["E2B_API_URL"]
     if server.pid() is not None:
         environ["ALCOVE_DATA"] = str(server.data)
     return environ
@@ -111,25 +113,30 @@ def names():
 
 
 def is_conformance(stem):
-    return bool(_python_files(_CONFORMANCE, (stem,)) or _node_files((stem,), smoke=False))
+    return bool(_python_files(_CONFORMANCE, (stem,)) or _node_files((stem,)))
 
 
-def suites(generation, environ, *, smoke=False, only=(), extra=()):
-    """The Python and the Node suite of one generation, as (stage name, function that runs it)."""
-    marks = []
-    if smoke or generation.suite == "smoke":
-        marks.append("smoke")
-    # Tests that are not about the generation's client run with one generation.
-    if generation.name != "newest":
+def suites(generation, mode, environ, *, quick=False, only=(), extra=()):
+    """The Python and the Node suite of one generation in one mode, as (stage name, function that runs it)."""
+    suite = generation.suites.get(mode)
+    if not suite or (quick and mode != "tls"):
+        return []
+    if quick and suite == "full":
+        suite = "smoke"
+    marks = [] if suite == "full" else ["smoke"]
+    # Tests that are not about the generation's client run once.
+    if generation.name != "newest" or mode != "plain":
         marks.append("not wire")
+    walk = [_CONFORMANCE / "test_walk.py"]
+    python = [path for path in _python_files(_CONFORMANCE, only) if suite != "walk" or path in walk]
+    node = [path for path in _node_files(only) if suite == "full" or path.name == "smoke.test.mjs"]
+    note = " tls" if mode == "tls" else ""
     found = []
-    python = _python_files(_CONFORMANCE, only)
     if python:
-        title = f"python {generation.python_version}"
+        title = f"python {generation.python_version}{note}"
         found.append((title, lambda: _pytest(generation, python, environ, " and ".join(marks), extra)))
-    node = _node_files(only, smoke or generation.suite == "smoke")
     if node:
-        found.append((f"node {generation.npm_version}", lambda: _node(generation, node, environ)))
+        found.append((f"node {generation.npm_version}{note}", lambda: _node(generation, node, environ)))
     return found
 
 
@@ -168,11 +175,9 @@ def _python_files(folder, only):
     return [path for path in sorted(folder.glob("test_*.py")) if not only or path.stem.removeprefix("test_") in only]
 
 
-def _node_files(only, smoke):
+def _node_files(only):
     found = sorted(_NODE_TESTS.glob("*.test.mjs"))
-    if only:
-        return [path for path in found if path.name.removesuffix(".test.mjs") in only]
-    return [path for path in found if path.name == "smoke.test.mjs"] if smoke else found
+    return [path for path in found if not only or path.name.removesuffix(".test.mjs") in only]
 
 
 def _cli_environ(generation):

@@ -195,14 +195,13 @@ class Run:
             self.stage("newcomer", newcomer_stage.newcomer)
 
     def _with_server(self, server):
-        if server:
-            if not self.stage("server", server.wait_until_ready):
-                return
-            environ = server.environ()
-        else:
-            environ = client_stages.environ_of(self.plan.server_env, paths.program("alcove"))
+        if server and not self.stage("server", server.wait_until_ready):
+            return
+        environs = {mode: self._environ(server, mode) for mode in clients.MODES}
+        environ = environs["plain"]
         if "conformance" in self.plan.stages:
-            self._conformance(environ | client_stages.load_environ(full=self.plan.full_load))
+            load = client_stages.load_environ(full=self.plan.full_load)
+            self._conformance({mode: of_mode | load for mode, of_mode in environs.items()})
         if "security" in self.plan.stages:
             self.stage("security", lambda: client_stages.security(environ, only=self.plan.files, extra=self.plan.pytest))
         if "docs" in self.plan.stages:
@@ -211,6 +210,11 @@ class Run:
             rounds = self.plan.chaos_rounds
             self.stage("chaos", lambda: client_stages.chaos(environ, rounds=rounds, only=self.plan.files, extra=self.plan.pytest))
 
+    def _environ(self, server, mode):
+        if server:
+            return server.environ(mode=mode)
+        return client_stages.environ_of(self.plan.server_env, paths.program("alcove"), mode=mode)
+
     def _network(self):
         if self.plan.server_env:
             skipped = results.Counts(skipped=1)
@@ -218,7 +222,7 @@ class Run:
             return
         self.stage("network", lambda: network_stage.run(only=self.plan.files, extra=self.plan.pytest))
 
-    def _conformance(self, environ):
+    def _conformance(self, environs):
         for generation in clients.generations():
             if self.plan.generations and generation.name not in self.plan.generations:
                 continue
@@ -226,9 +230,10 @@ class Run:
                 skipped = results.Counts(skipped=1)
                 self.stages.append(results.Stage(f"clients {generation.name}", 0, skipped, generation.skip))
                 continue
-            suites = client_stages.suites(generation, environ, smoke=self.plan.quick, only=self.plan.files, extra=self.plan.pytest)
-            for title, work in suites:
-                self.stage(title, work)
+            chosen = {"quick": self.plan.quick, "only": self.plan.files, "extra": self.plan.pytest}
+            for mode, environ in environs.items():
+                for title, work in client_stages.suites(generation, mode, environ, **chosen):
+                    self.stage(title, work)
 
 
 def _cleanup(server):
