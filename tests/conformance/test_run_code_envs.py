@@ -89,7 +89,7 @@ async def test_python_state_of_the_user_is_not_touched(sandbox):
     # What code sets itself is its own.
     await succeed(sandbox, "o.environ['KEPT'] = 'yes'", envs={"A": "1"})
     assert (await succeed(sandbox, "o.environ['KEPT']")).text == "yes"
-    assert (await succeed(sandbox, "1")).execution_count == 6
+    assert (await succeed(sandbox, "1")).execution_count == 7
 
 
 async def test_cell_magics_stay_on_their_first_line(make_sandbox):
