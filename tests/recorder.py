@@ -72,6 +72,9 @@ class Record:
     def command_exists(self, words):
         self.methods.add((CLI, " ".join(words), ""))
 
+    def differs(self, title, text):
+        self.differences.add((title, text))
+
     def save(self, folder):
         content = {name: sorted(value) for name, value in vars(self).items()}
         Path(folder, f"{os.getpid()}.json").write_text(json.dumps(content))
@@ -119,11 +122,12 @@ class _noting:
         self._key = key
 
     def __enter__(self):
-        self._token = _inside.set(True)
+        _inside.set(True)
         return lambda: record.call_returned(self._key)
 
     def __exit__(self, kind, error, trace):
-        _inside.reset(self._token)
+        # Not a reset: a coroutine that is thrown away ends in a context that is not its own.
+        _inside.set(False)
         if error is not None:
             record.call_raised(self._key, str(error))
 

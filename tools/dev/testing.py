@@ -28,6 +28,7 @@ import unit_stages
 
 STAGES = {
     "units": "unit tests and corpus replay, release build",
+    "dev": "the task runner's own logic",
     "lint": "arrows between rooms, licence headers, forbidden things, format, clang-tidy",
     "asan": "unit tests and corpus replay under address and undefined sanitizers",
     "fuzz": "a little fuzzing of every parser",
@@ -79,7 +80,7 @@ def plan(options):
         else:
             known = [*STAGES, *sorted(client_stages.names())]
             raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
-    for stage in ("security", "docs", "chaos", "network"):
+    for stage in ("dev", "security", "docs", "chaos", "network"):
         if any((paths.TESTS / stage / f"test_{stem}.py").exists() for stem in files):
             stages.append(stage)
     if any((runner_stage.FOLDER / f"test_{stem}.py").exists() for stem in files):
@@ -181,6 +182,8 @@ class Run:
         wanted = self.plan.stages
         if "units" in wanted:
             self.stage("units", lambda: unit_stages.units("release", self.plan.rooms))
+        if "dev" in wanted:
+            self.stage("dev", unit_stages.dev)
         if "lint" in wanted:
             self.stage("lint", unit_stages.lint)
         if "asan" in wanted:
