@@ -210,7 +210,7 @@ class Run:
         if "security" in self.plan.stages:
             self.stage("security", lambda: client_stages.security(environ, only=self.plan.files, extra=self.plan.pytest))
         if "docs" in self.plan.stages:
-            self.stage("docs", lambda: client_stages.docs(environ, only=self.plan.files, extra=self.plan.pytest))
+            self.stage("docs", lambda: client_stages.docs(environs["tls"], only=self.plan.files, extra=self.plan.pytest))
         if "chaos" in self.plan.stages:
             rounds = self.plan.chaos_rounds
             self.stage("chaos", lambda: client_stages.chaos(environ, rounds=rounds, only=self.plan.files, extra=self.plan.pytest))
