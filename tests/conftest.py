@@ -5,15 +5,27 @@
 import asyncio
 import faulthandler
 import inspect
+import os
 import signal
 
 import e2b
 import pytest
+import recorder
 from harness import API_KEY, Client, api, got, run_alcove
 
 # The async client keeps connections per event loop, so there is one for the whole session.
 _LOOP = asyncio.new_event_loop()
 _DEFAULT_LIMIT = 60
+
+
+def pytest_configure(config):
+    if "ALCOVE_RECORD" in os.environ:
+        recorder.start()
+
+
+def pytest_sessionfinish(session):
+    if "ALCOVE_RECORD" in os.environ:
+        recorder.record.save(os.environ["ALCOVE_RECORD"])
 
 
 @pytest.hookimpl(tryfirst=True)

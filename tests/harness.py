@@ -19,6 +19,7 @@ from pathlib import Path
 
 import e2b
 import pytest
+from recorder import record
 
 API_KEY = os.environ["E2B_API_KEY"]
 # Where the tests' own requests go. What the clients know is another matter: these URLs, or the
@@ -130,7 +131,9 @@ def request(method, path, *, body=None, headers=None, url=API_URL, host=None, ke
             connection.putheader(*(("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(len(payload)))))
         connection.endheaders(payload if not chunked else [payload], encode_chunked=chunked)
         response = connection.getresponse()
-        return Reply(response.status, {n.lower(): v for n, v in response.getheaders()}, response.read())
+        reply = Reply(response.status, {n.lower(): v for n, v in response.getheaders()}, response.read())
+        record.reply(method, path, reply.status, reply.body)
+        return reply
     finally:
         connection.close()
 

@@ -15,6 +15,7 @@ import time
 import e2b
 import pytest
 from harness import API_KEY, API_URL, SANDBOX_ID, SANDBOX_URL, eventually
+from recorder import CLI, record
 
 pytestmark = [pytest.mark.wire, pytest.mark.limit(90)]
 
@@ -53,6 +54,7 @@ def cli(command, settings):
         if text:
             done.stdout = _COLOURS.sub("", done.stdout.decode())
         done.stderr = _COLOURS.sub("", done.stderr.decode())
+        record.command(args, done.returncode, done.stderr)
         return done
 
     return run
@@ -63,6 +65,20 @@ def box(cli):
     sandbox_id = cli("sandbox", "create", "-d", "--timeout", "120").stdout.strip()
     yield sandbox_id
     e2b.Sandbox.kill(sandbox_id)
+
+
+def test_help_lists_every_command(cli):
+    def walk(*words):
+        listed = cli(*words, "--help").stdout.partition("Commands:")[2]
+        names = re.findall(r"^  (\w+)", listed, re.MULTILINE)
+        if words and not names:
+            record.command_exists(words)
+        for name in names:
+            if name != "help":
+                walk(*words, name)
+
+    walk()
+    assert (CLI, "sandbox create", "") in record.methods
 
 
 def test_create_list_info_kill(cli):
@@ -177,9 +193,10 @@ async def test_metrics(cli, box):
 class Terminal:
     """The CLI on a terminal of its own, and what it shows there."""
 
-    def __init__(self, command, settings):
+    def __init__(self, command, *arguments, settings):
+        self._arguments = arguments
         self._ours, theirs = pty.openpty()
-        self._process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=settings | {"TERM": "xterm"}, start_new_session=True)
+        self._process = subprocess.Popen([*command, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=settings | {"TERM": "xterm"}, start_new_session=True)
         os.close(theirs)
         self.shown = ""
 
@@ -196,11 +213,12 @@ class Terminal:
     def end(self):
         code = self._process.wait(timeout=20)
         os.close(self._ours)
+        record.command(self._arguments, code)
         return code
 
 
 def test_terminal_in_a_new_sandbox(cli, command, settings):
-    terminal = Terminal([*command, "sandbox", "create"], settings)
+    terminal = Terminal(command, "sandbox", "create", settings=settings)
     terminal.wait_for("$ ")
     sandbox_id = SANDBOX_ID.search(terminal.shown).group()
     terminal.type("echo $((40 + 2)) in $(tty)\r")
@@ -214,7 +232,7 @@ def test_terminal_in_a_new_sandbox(cli, command, settings):
 
 
 def test_terminal_in_a_sandbox_that_runs(command, settings, box):
-    terminal = Terminal([*command, "sandbox", "connect", box], settings)
+    terminal = Terminal(command, "sandbox", "connect", box, settings=settings)
     terminal.wait_for("$ ")
     terminal.type("echo $E2B_SANDBOX_ID | tr a-z A-Z\r")
     terminal.wait_for(box.upper())

@@ -211,6 +211,8 @@ def _node(generation, files, environ):
             node,
             "--import",
             (_NODE_TESTS / "resolve_client.mjs").as_uri(),
+            "--import",
+            (_NODE_TESTS / "recorder.mjs").as_uri(),
             "--test",
             # One file at a time: two cores, and some tests look at all sandboxes of the team.
             "--test-concurrency=1",

@@ -63,6 +63,11 @@ def test_python():
     return _venv("runners", [*loaded["runner"]["python"], *loaded["interpreter"]["python"]]) / "bin" / "python"
 
 
+def pytest_python():
+    """An interpreter with what tests need that use nothing of ours but Python."""
+    return _venv("pytest", _load()["runner"]["python"]) / "bin" / "python"
+
+
 def node_modules_for(generation):
     """A directory whose node_modules holds the generation's npm packages."""
     node = node_bin()

@@ -8,6 +8,7 @@ the server run when nothing else does."""
 
 import concurrent.futures
 import dataclasses
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import building
 import client_stages
 import clients
+import compat
 import console
 import deps
 import network_stage
@@ -26,6 +28,7 @@ import unit_stages
 
 STAGES = {
     "units": "unit tests and corpus replay, release build",
+    "dev": "the task runner's own logic",
     "lint": "arrows between rooms, licence headers, forbidden things, format, clang-tidy",
     "asan": "unit tests and corpus replay under address and undefined sanitizers",
     "fuzz": "a little fuzzing of every parser",
@@ -77,7 +80,7 @@ def plan(options):
         else:
             known = [*STAGES, *sorted(client_stages.names())]
             raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
-    for stage in ("security", "docs", "chaos", "network"):
+    for stage in ("dev", "security", "docs", "chaos", "network"):
         if any((paths.TESTS / stage / f"test_{stem}.py").exists() for stem in files):
             stages.append(stage)
     if any((runner_stage.FOLDER / f"test_{stem}.py").exists() for stem in files):
@@ -179,6 +182,8 @@ class Run:
         wanted = self.plan.stages
         if "units" in wanted:
             self.stage("units", lambda: unit_stages.units("release", self.plan.rooms))
+        if "dev" in wanted:
+            self.stage("dev", unit_stages.dev)
         if "lint" in wanted:
             self.stage("lint", unit_stages.lint)
         if "asan" in wanted:
@@ -205,7 +210,7 @@ class Run:
         if "security" in self.plan.stages:
             self.stage("security", lambda: client_stages.security(environ, only=self.plan.files, extra=self.plan.pytest))
         if "docs" in self.plan.stages:
-            self.stage("docs", lambda: client_stages.docs(environ, only=self.plan.files, extra=self.plan.pytest))
+            self.stage("docs", lambda: client_stages.docs(environs["tls"], only=self.plan.files, extra=self.plan.pytest))
         if "chaos" in self.plan.stages:
             rounds = self.plan.chaos_rounds
             self.stage("chaos", lambda: client_stages.chaos(environ, rounds=rounds, only=self.plan.files, extra=self.plan.pytest))
@@ -223,6 +228,7 @@ class Run:
         self.stage("network", lambda: network_stage.run(only=self.plan.files, extra=self.plan.pytest))
 
     def _conformance(self, environs):
+        records, passed = {}, True
         for generation in clients.generations():
             if self.plan.generations and generation.name not in self.plan.generations:
                 continue
@@ -230,10 +236,37 @@ class Run:
                 skipped = results.Counts(skipped=1)
                 self.stages.append(results.Stage(f"clients {generation.name}", 0, skipped, generation.skip))
                 continue
-            chosen = {"quick": self.plan.quick, "only": self.plan.files, "extra": self.plan.pytest}
+            record = compat.Record()
+            passed &= self._clients(generation, environs, record)
+            records[generation.name] = record
+        if passed and records:
+            self.stage("compatibility", lambda: self._compatibility(records))
+
+    def _clients(self, generation, environs, record):
+        """The suites of one generation, which fill its record. Returns False if one failed."""
+        passed = True
+        chosen = {"quick": self.plan.quick, "only": self.plan.files, "extra": self.plan.pytest}
+        with tempfile.TemporaryDirectory(prefix="alcove-compat-") as notes:
             for mode, environ in environs.items():
-                for title, work in client_stages.suites(generation, mode, environ, **chosen):
-                    self.stage(title, work)
+                for title, work in client_stages.suites(generation, mode, environ | {"ALCOVE_RECORD": notes}, **chosen):
+                    passed &= self.stage(title, work)
+            record.add_folder(notes)
+        if passed and self._is_complete():
+            record.keep(generation.name)
+        return passed
+
+    def _is_complete(self):
+        """Whether the client tests run as they are, without anything left out."""
+        return not (self.plan.files or self.plan.pytest or self.plan.quick)
+
+    def _compatibility(self, records):
+        everybody = {generation.name for generation in clients.generations() if not generation.skip}
+        rows, found = compat.check(records, complete=self._is_complete(), everybody=everybody == records.keys())
+        for text in found:
+            console.say(f"    {text}")
+        if found:
+            console.say(f"    {compat.PAGE.relative_to(paths.ROOT)} is not what the run showed; `./dev compat --write` after a whole run")
+        return results.Counts(passed=rows, failed=len(found))
 
 
 def _cleanup(server):
