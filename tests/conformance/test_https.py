@@ -21,6 +21,7 @@ _SERVICE = Path(__file__).with_name("service.py").read_text()
 _PORT = 8000
 _MEBIBYTES = 1024 if os.environ.get("ALCOVE_LOAD") == "full" else 100
 _END_OF_LIFE = "The sandbox was killed or reached its end of life while the request was in flight."
+_has_https_ports = requires(2, 51, why="does not know httpsPorts")
 
 pytestmark = pytest.mark.skipif(not BY_DOMAIN, reason="needs the server's data directory (ALCOVE_DATA)")
 
@@ -37,10 +38,10 @@ def _trust():
     return ssl.create_default_context(cafile=BY_DOMAIN["SSL_CERT_FILE"])
 
 
-async def _serve(sandbox, address="127.0.0.1", port=_PORT):
+async def _serve(sandbox, address="127.0.0.1", port=_PORT, pair=""):
     """Returns when the service listens."""
     await got(sandbox.files.write("/tmp/service.py", _SERVICE))
-    command = f"setsid python3 /tmp/service.py {address} {port} > /tmp/service.log 2>&1 & until grep -q ready /tmp/service.log; do sleep 0.05; done"
+    command = f"setsid python3 /tmp/service.py {address} {port} {pair} > /tmp/service.log 2>&1 & until grep -q ready /tmp/service.log; do sleep 0.05; done"
     await got(sandbox.commands.run(command))
 
 
@@ -211,6 +212,40 @@ async def test_killed_in_the_middle_of_a_websocket(client, sandbox):
         await got(sandbox.kill())
         with pytest.raises(websockets.exceptions.ConnectionClosedError):
             socket.recv(timeout=30)
+
+
+# --- services that speak TLS themselves -----------------------------------------------------------
+
+_OWN_PAIR = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=own -keyout /tmp/key -out /tmp/cert 2>&1"
+
+
+@_has_https_ports
+async def test_service_with_tls_of_its_own(client, make_sandbox):
+    """httpsPorts: whatever certificate it has."""
+    sandbox = await make_sandbox(network={"https_ports": [_PORT]})
+    assert (await got(sandbox.get_info())).network["https_ports"] == [_PORT]
+    await got(sandbox.commands.run(_OWN_PAIR))
+    await _serve(sandbox, pair="/tmp/cert /tmp/key")
+    browser = _Browser(client, sandbox)
+    for path in ("/a", "/b"):
+        assert (await browser.get(path)).text == f"{sandbox.get_host(_PORT)} {path}"
+    content = os.urandom(1 << 20)
+    assert (await got(browser.http.post("/", content=content))).text == hashlib.sha256(content).hexdigest()
+    received = []
+    await browser.read("/large/8", received.append)
+    assert b"".join(received) == b"".join(bytes([n]) * (1 << 20) for n in range(8))
+    with websockets.sync.client.connect(f"wss://{sandbox.get_host(_PORT)}/ws", ssl=_trust(), proxy=None) as socket:
+        socket.send(bytes(70_000))
+        assert socket.recv(timeout=30) == bytes(70_000)
+
+
+@_has_https_ports
+async def test_service_without_the_tls_that_it_announces(client, make_sandbox):
+    sandbox = await make_sandbox(network={"https_ports": [_PORT]})
+    await _serve(sandbox)
+    reply = await _Browser(client, sandbox).get("/")
+    assert (reply.status_code, reply.json()["port"]) == (502, _PORT)
+    assert "does not speak TLS" in reply.json()["message"]
 
 
 def _kill(sandbox_id):
