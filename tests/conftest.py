@@ -18,7 +18,14 @@ _LOOP = asyncio.new_event_loop()
 _DEFAULT_LIMIT = 60
 
 
+# Where stack traces go: pytest keeps what a test writes to the usual place, and a run that ends
+# within a test shows nothing of it.
+_stderr = None
+
+
 def pytest_configure(config):
+    global _stderr
+    _stderr = os.fdopen(os.dup(2), "w")
     if "ALCOVE_RECORD" in os.environ:
         recorder.start()
 
@@ -48,7 +55,7 @@ def pytest_runtest_call(item):
     before = signal.signal(signal.SIGALRM, expire)
     signal.alarm(limit)
     # A call that blocks in native code sees no signal: then the whole run ends, with a stack trace.
-    faulthandler.dump_traceback_later(limit + 130, exit=True)
+    faulthandler.dump_traceback_later(limit + 130, exit=True, file=_stderr)
     try:
         yield
     finally:
