@@ -87,7 +87,7 @@ def sandbox(make_sandbox):
     return _LOOP.run_until_complete(make_sandbox())
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_now():
     """A function that runs a coroutine to its end, for fixtures that prepare something."""
     return _LOOP.run_until_complete

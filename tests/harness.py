@@ -12,6 +12,7 @@ import inspect
 import json
 import os
 import re
+import shlex
 import subprocess
 import time
 import urllib.parse
@@ -28,6 +29,20 @@ API_URL = SANDBOX_URL = os.environ["ALCOVE_ORIGIN"]
 TLS = "E2B_DOMAIN" in os.environ
 DATA_DIR = os.environ.get("ALCOVE_DATA")
 PROGRAM = os.environ.get("ALCOVE_BIN")
+
+
+def _domain_settings():
+    """The settings for clients by TLS, as the server wrote them; empty without its data directory."""
+    if not DATA_DIR:
+        return {}
+    lines = Path(DATA_DIR, "env").read_text().splitlines()
+    return dict(shlex.split(line)[0].split("=", 1) for line in lines if line)
+
+
+BY_DOMAIN = _domain_settings()
+# Clients read it once, with their first connection. It holds the system's certificates too.
+if "SSL_CERT_FILE" in BY_DOMAIN:
+    os.environ["SSL_CERT_FILE"] = BY_DOMAIN["SSL_CERT_FILE"]
 
 VERSION = tuple(int(part) for part in importlib.metadata.version("e2b").split(".")[:2])
 

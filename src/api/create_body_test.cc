@@ -167,7 +167,6 @@ TEST(CreateBody, NetworkFieldsThatAreNotBuiltAreRefusedByName) {
       {R"("allowOut":["1.1.1.1"])", "network.allowOut"},
       {R"("denyOut":["0.0.0.0/0"])", "network.denyOut"},
       {R"("dnsServers":["9.9.9.9"])", "network.dnsServers"},
-      {R"("httpsPorts":[443])", "network.httpsPorts"},
       {R"("rules":{"a.example":[]})", "network.rules"},
   };
   for (const auto& [field, name] : cases) {
@@ -195,6 +194,23 @@ TEST(CreateBody, HostMaskIsAHostWithOrWithoutAPort) {
   expect_refused(
       parse_with(cat(R"("network":{"maskRequestHost":")", std::string(256, 'a'), R"("})")), 400,
       "network.maskRequestHost must be a host name or address, with or without a port");
+}
+
+TEST(CreateBody, HttpsPortsArePortsOfServices) {
+  for (const char* ports : {"[443]", "[1,65535,8443]", "[]"}) {
+    const auto result = parse_with(cat(R"("network":{"httpsPorts":)", ports, "}"));
+    ASSERT_TRUE(result) << ports;
+    EXPECT_EQ(result->network_json, cat(R"({"httpsPorts":)", ports, "}"));
+  }
+  std::string many = "[1";
+  for (int port = 2; port <= 101; ++port) many += cat(",", port);
+  for (const std::string& ports : {std::string("[0]"), std::string("[65536]"), std::string("[-1]"),
+                                   std::string("[49983]"), std::string("[443,\"x\"]"),
+                                   std::string("[1.5]"), many + "]"}) {
+    expect_refused(parse_with(cat(R"("network":{"httpsPorts":)", ports, "}")), 400,
+                   "network.httpsPorts must be a list of at most 100 ports from 1 to 65535; 49983 "
+                   "is not allowed");
+  }
 }
 
 TEST(CreateBody, EgressProxyIs403) {

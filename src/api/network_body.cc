@@ -22,13 +22,28 @@ ApiResult<void> refuse_unbuilt(const ObjectView& fields) {
     ALCOVE_API_TRY_ASSIGN(const auto list, fields.string_list(name));
     if (list && !list->empty()) return refuse(not_available(cat("network.", name)));
   }
-  ALCOVE_API_TRY_ASSIGN(const auto* ports, fields.array("httpsPorts"));
-  if (ports != nullptr && !ports->empty()) return refuse(not_available("network.httpsPorts"));
   ALCOVE_API_TRY_ASSIGN(const auto* rules, fields.object("rules"));
   if (rules != nullptr && !rules->empty()) return refuse(not_available("network.rules"));
   ALCOVE_API_TRY_ASSIGN(const auto* proxy, fields.object("egressProxy"));
   if (proxy != nullptr) return refuse(403, "network.egressProxy is not enabled on this server.");
   return {};
+}
+
+// Ports of services that speak TLS; not the agent's, which does not.
+ApiResult<void> check_https_ports(const ObjectView& fields) {
+  constexpr size_t kMost = 100;
+  constexpr int64_t kAgentPort = 49983;
+  ALCOVE_API_TRY_ASSIGN(const auto* ports, fields.array("httpsPorts"));
+  if (ports == nullptr) return {};
+  const bool valid = ports->size() <= kMost &&
+                     std::all_of(ports->begin(), ports->end(), [](const json::value& port) {
+                       return port.is_int64() && port.get_int64() > 0 &&
+                              port.get_int64() <= UINT16_MAX && port.get_int64() != kAgentPort;
+                     });
+  if (valid) return {};
+  return refuse(400,
+                "network.httpsPorts must be a list of at most 100 ports from 1 to 65535; 49983 is "
+                "not allowed");
 }
 
 bool is_host_char(char c) {
@@ -71,6 +86,7 @@ bool is_host_mask(std::string_view mask) {
 ApiResult<NetworkBody> parse_network(const json::object& network) {
   const ObjectView fields(network, "network.");
   ALCOVE_API_TRY(refuse_unbuilt(fields));
+  ALCOVE_API_TRY(check_https_ports(fields));
   ALCOVE_API_TRY_ASSIGN(const auto mask, fields.string("maskRequestHost"));
   if (mask && !is_host_mask(*mask)) {
     return refuse(400,

@@ -7,6 +7,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "agent/cors.h"
 #include "base/strings.h"
 
 namespace alcove::gateway {
@@ -49,13 +50,16 @@ Words words_for(Trouble trouble) {
     case Trouble::kBadAnswer:
       return {502, "The service in the sandbox sent an answer that is not valid HTTP",
               "Invalid Answer", "The service sent an answer that is not valid HTTP."};
+    case Trouble::kNoTls:
+      return {502, "The service in the sandbox does not speak TLS, but its port is in httpsPorts",
+              "No TLS", "The service does not speak TLS, but its port is one of httpsPorts."};
   }
   return {500, "Unknown trouble", "Error", ""};
 }
 
 bool names_port(Trouble trouble) {
   return trouble == Trouble::kPortClosed || trouble == Trouble::kNoAnswer ||
-         trouble == Trouble::kBadAnswer;
+         trouble == Trouble::kBadAnswer || trouble == Trouble::kNoTls;
 }
 
 // `id` needs no escaping: it is made of [a-z0-9].
@@ -82,6 +86,7 @@ http::Response make_response(int status, std::string_view content_type, std::str
   http::Response response;
   response.status = status;
   response.headers.add("Content-Type", std::string(content_type));
+  response.headers.add("Access-Control-Allow-Origin", "*");
   response.body = std::move(body);
   return response;
 }
@@ -127,6 +132,9 @@ bool wants_html(const http::RequestHead& request) {
 
 http::Response make_error_page(Trouble trouble, const http::RequestHead& request,
                                const SandboxId& id, uint16_t port) {
+  // A browser lets a script read an answer only after a preflight that succeeds, and a preflight
+  // carries no token.
+  if (auto preflight = agent::preflight_response(request)) return *std::move(preflight);
   const Words words = words_for(trouble);
   if (wants_html(request)) {
     return make_response(words.status, kHtmlType, html_body(trouble, words, id, port));

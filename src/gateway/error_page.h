@@ -19,9 +19,10 @@ enum class Trouble {
   kTrafficTokenWrong,
   kNoAnswer,   // the service closed the connection before it answered
   kBadAnswer,  // the service's answer is not valid HTTP
+  kNoTls,      // the port is one of httpsPorts, and the service does not speak TLS
 };
 
-// JSON, or HTML for a person who looks at the page in a browser.
+// JSON, or HTML for a person who looks at the page in a browser. Pages of any origin may read it.
 http::Response make_error_page(Trouble trouble, const http::RequestHead& request,
                                const SandboxId& id, uint16_t port);
 

@@ -35,6 +35,7 @@ Flow::Flow(std::shared_ptr<LoopState> loop, http::Exchange& exchange,
       exchange_(exchange),
       traffic_(std::move(traffic)),
       port_(destination.port),
+      service_{.port = destination.port},
       prefix_(std::move(destination.prefix)),
       patience_(patience),
       has_body_(announces_body(exchange.request())),
@@ -59,7 +60,7 @@ Task<void> Flow::run() {
   const bool reusable = upload_complete_ && upstream_ && upstream_->reusable();
   if (!reusable && upstream_) upstream_->stream().close();
   co_await stop_sides();
-  if (reusable) loop_->table->keep(*traffic_, port_, *std::move(upstream_));
+  if (reusable) loop_->table->keep(*traffic_, service_, *std::move(upstream_));
   co_await asio::this_coro::throw_if_cancelled(throws);
   if (failure) std::rethrow_exception(failure);
 }
@@ -81,10 +82,13 @@ Task<void> Flow::forward() {
   // So only what can be sent again goes over a kept one; the agent does not close first.
   const bool repeatable = !has_body_ && is_idempotent(head);
   const bool may_reuse = port_ == kAgentPort || repeatable;
+  if (traffic_->ingress().speaks_tls(port_)) {
+    service_.tls_name = server_name(head.headers.get("Host").value_or(""));
+  }
 
   for (bool repeated = false;; repeated = true) {
     if (may_reuse && !repeated) {
-      upstream_ = traffic_->idle().take(port_, repeatable ? IfDead::kRepeated : IfDead::kLost,
+      upstream_ = traffic_->idle().take(service_, repeatable ? IfDead::kRepeated : IfDead::kLost,
                                         std::chrono::steady_clock::now());
     }
     const bool reused = upstream_.has_value();
@@ -100,7 +104,8 @@ Task<void> Flow::forward() {
 }
 
 Task<bool> Flow::connect() {
-  auto stream = co_await dial(traffic_->sandbox(), port_, patience_);
+  DialOptions options{.patience = patience_, .tls_name = service_.tls_name};
+  auto stream = co_await dial(traffic_->sandbox(), port_, std::move(options));
   if (stream && traffic_->running()) {
     upstream_.emplace(*std::move(stream));
     co_return true;
@@ -109,6 +114,8 @@ Task<bool> Flow::connect() {
     co_await answer(Trouble::kSandboxNotFound);
   } else if (stream.error().code() == Code::kUnavailable) {
     co_await answer(Trouble::kPortClosed);
+  } else if (stream.error().code() == Code::kFailedPrecondition) {
+    co_await answer(Trouble::kNoTls);
   } else {
     co_await answer(Trouble::kNoAnswer);
   }

@@ -82,6 +82,8 @@ class Flow final : public Interruptible, public Patrolled {
   http::Exchange& exchange_;
   std::shared_ptr<SandboxTraffic> traffic_;
   const uint16_t port_;
+  // Where the connection to the service leads.
+  Destination service_;
   // Where the path names the sandbox; else empty.
   const std::string prefix_;
   // With a prefix: the Host that the service gets.

@@ -54,9 +54,10 @@ void TrafficTable::sandbox_ended(const node::LiveSandbox* sandbox) {
   traffic->end();
 }
 
-void TrafficTable::keep(SandboxTraffic& traffic, uint16_t port, http::ClientConnection connection) {
+void TrafficTable::keep(SandboxTraffic& traffic, const Destination& to,
+                        http::ClientConnection connection) {
   if (!traffic.running()) return;
-  traffic.idle().put(port, std::move(connection), std::chrono::steady_clock::now());
+  traffic.idle().put(to, std::move(connection), std::chrono::steady_clock::now());
   schedule_sweep();
 }
 

@@ -67,8 +67,8 @@ class TrafficTable : public std::enable_shared_from_this<TrafficTable> {
   // Never nullptr. The sandbox's end is watched from the first call on.
   std::shared_ptr<SandboxTraffic> get(const node::LiveSandboxPtr& sandbox);
 
-  // Keeps a connection for the next request to that port.
-  void keep(SandboxTraffic& traffic, uint16_t port, http::ClientConnection connection);
+  // Keeps a connection for the next request to that place.
+  void keep(SandboxTraffic& traffic, const Destination& to, http::ClientConnection connection);
 
   // Interrupts everything and watches nothing any more.
   void close();

@@ -13,7 +13,8 @@
 namespace alcove::gateway {
 namespace {
 
-// Nothing may arrive on an idle connection: data or an end mean that it is not usable.
+// Nothing may arrive on an idle connection: data or an end mean that it is not usable. One with TLS
+// cannot be looked at and counts as not quiet.
 bool is_quiet(http::ClientConnection& connection) {
   char byte;
   const ssize_t got = ::recv(connection.stream().native_fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -26,31 +27,31 @@ std::chrono::seconds UpstreamPool::keep_time(uint16_t port) {
   return port == kAgentPort ? kAgentIdle : kServiceIdle;
 }
 
-std::optional<http::ClientConnection> UpstreamPool::take(uint16_t port, IfDead if_dead,
+std::optional<http::ClientConnection> UpstreamPool::take(const Destination& to, IfDead if_dead,
                                                          TimePoint now) {
   for (size_t i = idle_.size(); i-- > 0;) {
-    if (idle_[i].port != port) continue;
+    if (idle_[i].to != to) continue;
     const auto age = now - idle_[i].since;
     http::ClientConnection connection = std::move(idle_[i].connection);
     idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(i));
     --budget_->used;
-    if (age >= keep_time(port)) continue;
+    if (age >= keep_time(to.port)) continue;
     if (if_dead == IfDead::kRepeated && age < kSurelyAlive) return connection;
     if (is_quiet(connection)) return connection;
   }
   return {};
 }
 
-void UpstreamPool::put(uint16_t port, http::ClientConnection connection, TimePoint now) {
+void UpstreamPool::put(const Destination& to, http::ClientConnection connection, TimePoint now) {
   if (idle_.size() >= kMostIdle || budget_->used >= budget_->most) return;
   ++budget_->used;
-  idle_.push_back({.port = port, .since = now, .connection = std::move(connection)});
+  idle_.push_back({.to = to, .since = now, .connection = std::move(connection)});
 }
 
 void UpstreamPool::drop_expired(TimePoint now) {
   const size_t before = idle_.size();
   std::erase_if(idle_,
-                [now](const Idle& idle) { return now - idle.since >= keep_time(idle.port); });
+                [now](const Idle& idle) { return now - idle.since >= keep_time(idle.to.port); });
   budget_->used -= before - idle_.size();
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "http/client_connection.h"
@@ -14,6 +15,15 @@ namespace alcove::gateway {
 
 // What becomes of a request that meets a dead connection.
 enum class IfDead { kRepeated, kLost };
+
+// Where a connection leads inside its sandbox.
+struct Destination {
+  uint16_t port = 0;
+  // The name that the service was asked for by TLS; nothing for a connection without.
+  std::optional<std::string> tls_name = {};
+
+  bool operator==(const Destination&) const = default;
+};
 
 // How many idle connections all pools of one loop hold together.
 struct IdleBudget {
@@ -40,10 +50,10 @@ class UpstreamPool {
   UpstreamPool(const UpstreamPool&) = delete;
   UpstreamPool& operator=(const UpstreamPool&) = delete;
 
-  // The connection to that port used last, if one is left. It is known to be alive, unless the
+  // The connection to that place used last, if one is left. It is known to be alive, unless the
   // request can be repeated and it was used a moment ago: then the look is not worth its price.
-  std::optional<http::ClientConnection> take(uint16_t port, IfDead if_dead, TimePoint now);
-  void put(uint16_t port, http::ClientConnection connection, TimePoint now);
+  std::optional<http::ClientConnection> take(const Destination& to, IfDead if_dead, TimePoint now);
+  void put(const Destination& to, http::ClientConnection connection, TimePoint now);
   void drop_expired(TimePoint now);
   void clear();
   bool empty() const { return idle_.empty(); }
@@ -52,7 +62,7 @@ class UpstreamPool {
   static std::chrono::seconds keep_time(uint16_t port);
 
   struct Idle {
-    uint16_t port;
+    Destination to;
     TimePoint since;
     http::ClientConnection connection;
   };

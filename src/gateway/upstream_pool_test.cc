@@ -36,21 +36,30 @@ class UpstreamPoolTest : public testing::Test {
 
 TEST_F(UpstreamPoolTest, GivesBackOnlyConnectionsToTheSamePort) {
   auto [connection, service] = make_connection();
-  pool_.put(kAgentPort, std::move(connection), start_);
-  EXPECT_FALSE(pool_.take(8000, IfDead::kLost, start_));
-  EXPECT_TRUE(pool_.take(kAgentPort, IfDead::kLost, start_));
-  EXPECT_FALSE(pool_.take(kAgentPort, IfDead::kLost, start_));
+  pool_.put({.port = kAgentPort}, std::move(connection), start_);
+  EXPECT_FALSE(pool_.take({.port = 8000}, IfDead::kLost, start_));
+  EXPECT_TRUE(pool_.take({.port = kAgentPort}, IfDead::kLost, start_));
+  EXPECT_FALSE(pool_.take({.port = kAgentPort}, IfDead::kLost, start_));
   EXPECT_EQ(budget_->used, 0u);
+}
+
+TEST_F(UpstreamPoolTest, TlsConnectionsAreForTheNameTheyWereMadeFor) {
+  auto [connection, service] = make_connection();
+  pool_.put({.port = 8000, .tls_name = "a.example"}, std::move(connection), start_);
+  EXPECT_FALSE(pool_.take({.port = 8000}, IfDead::kLost, start_));
+  EXPECT_FALSE(pool_.take({.port = 8000, .tls_name = ""}, IfDead::kLost, start_));
+  EXPECT_FALSE(pool_.take({.port = 8000, .tls_name = "b.example"}, IfDead::kLost, start_));
+  EXPECT_TRUE(pool_.take({.port = 8000, .tls_name = "a.example"}, IfDead::kLost, start_));
 }
 
 TEST_F(UpstreamPoolTest, OldConnectionsAreNotUsedAndSweptAway) {
   auto [agent, agent_end] = make_connection();
   auto [service, service_end] = make_connection();
-  pool_.put(kAgentPort, std::move(agent), start_);
-  pool_.put(8000, std::move(service), start_);
+  pool_.put({.port = kAgentPort}, std::move(agent), start_);
+  pool_.put({.port = 8000}, std::move(service), start_);
   pool_.drop_expired(start_ + seconds(2));
   EXPECT_EQ(budget_->used, 2u);
-  EXPECT_FALSE(pool_.take(8000, IfDead::kLost, start_ + seconds(3)));
+  EXPECT_FALSE(pool_.take({.port = 8000}, IfDead::kLost, start_ + seconds(3)));
   EXPECT_EQ(budget_->used, 1u);
   pool_.drop_expired(start_ + seconds(29));
   EXPECT_EQ(budget_->used, 1u);
@@ -65,10 +74,10 @@ TEST_F(UpstreamPoolTest, DeadOrTalkativeConnectionsAreNotUsed) {
   auto [quiet, quiet_end] = make_connection();
   closed_end.reset();
   ASSERT_EQ(::send(talking_end.get(), "x", 1, 0), 1);
-  pool_.put(8000, std::move(quiet), start_);
-  pool_.put(8000, std::move(closed), start_);
-  pool_.put(8000, std::move(talking), start_);
-  const auto taken = pool_.take(8000, IfDead::kLost, start_);
+  pool_.put({.port = 8000}, std::move(quiet), start_);
+  pool_.put({.port = 8000}, std::move(closed), start_);
+  pool_.put({.port = 8000}, std::move(talking), start_);
+  const auto taken = pool_.take({.port = 8000}, IfDead::kLost, start_);
   ASSERT_TRUE(taken);
   EXPECT_TRUE(pool_.empty());
 }
@@ -77,8 +86,8 @@ TEST_F(UpstreamPoolTest, WhatCanBeRepeatedLooksOnlyAfterAWhile) {
   for (const auto age : {milliseconds(1), milliseconds(600)}) {
     auto [closed, closed_end] = make_connection();
     closed_end.reset();
-    pool_.put(8000, std::move(closed), start_);
-    const bool taken = pool_.take(8000, IfDead::kRepeated, start_ + age).has_value();
+    pool_.put({.port = 8000}, std::move(closed), start_);
+    const bool taken = pool_.take({.port = 8000}, IfDead::kRepeated, start_ + age).has_value();
     EXPECT_EQ(taken, age < milliseconds(500));
   }
 }
@@ -87,14 +96,14 @@ TEST_F(UpstreamPoolTest, NumberIsLimitedForTheSandboxAndForTheLoop) {
   std::vector<UniqueFd> ends;
   for (size_t i = 0; i < UpstreamPool::kMostIdle + 5; ++i) {
     auto [connection, end] = make_connection();
-    pool_.put(8000, std::move(connection), start_);
+    pool_.put({.port = 8000}, std::move(connection), start_);
     ends.push_back(std::move(end));
   }
   EXPECT_EQ(budget_->used, UpstreamPool::kMostIdle);
   budget_->most = budget_->used;
   UpstreamPool other(budget_);
   auto [connection, end] = make_connection();
-  other.put(8000, std::move(connection), start_);
+  other.put({.port = 8000}, std::move(connection), start_);
   EXPECT_TRUE(other.empty());
   pool_.clear();
   EXPECT_EQ(budget_->used, 0u);

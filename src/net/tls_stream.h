@@ -29,6 +29,10 @@ class TlsStream final : public TcpStream {
 
  private:
   class Session;
+  // The first read or wait, which begins with finding out what the client speaks.
+  Task<Result<size_t>> first_read(std::span<char> buffer);
+  Task<Result<void>> first_wait();
+
   // Shared with the tasks that wait, so that it outlives them.
   std::shared_ptr<Session> session_;
 };

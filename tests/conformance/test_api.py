@@ -190,7 +190,6 @@ def test_variables_that_no_process_can_have(variables):
         ("denyOut", ["0.0.0.0/0"]),
         ("rules", {"example.com": [{"transform": {"headers": {"a": "b"}}}]}),
         ("dnsServers", ["8.8.8.8"]),
-        ("httpsPorts", [8443]),
     ],
 )
 def test_network_field_not_built(path, field, value):

@@ -3,7 +3,7 @@
 //
 // What all Node tests use.
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { after } from 'node:test'
 import { Sandbox } from 'e2b'
 
@@ -51,4 +51,30 @@ export async function eventually(probe, withinMs) {
     await sleep(50)
   }
   return Boolean(await probe())
+}
+
+const SERVICE = readFileSync(new URL('../service.py', import.meta.url), 'utf8')
+
+/** Runs ../service.py in a sandbox; returns when it listens. */
+export async function startService(sandbox, { address = '127.0.0.1', port = 8000 } = {}) {
+  await sandbox.files.write('/tmp/service.py', SERVICE)
+  await new Promise((resolve, reject) => {
+    const command = `exec python3 /tmp/service.py ${address} ${port}`
+    sandbox.commands.run(command, { background: true, timeoutMs: 0, onStdout: resolve, onStderr: reject }).catch(reject)
+  })
+}
+
+/** The length of what the service's /large/ sends; every byte is checked. */
+export async function countPattern(body) {
+  let at = 0
+  for await (const piece of body) {
+    for (let from = 0; from < piece.length; ) {
+      const end = Math.min(piece.length, from + (1 << 20) - (at % (1 << 20)))
+      const expected = Math.floor(at / (1 << 20)) & 255
+      assert.ok(piece.subarray(from, end).every((byte) => byte === expected), `at ${at}`)
+      at += end - from
+      from = end
+    }
+  }
+  return at
 }

@@ -3,6 +3,7 @@
 """Values of last expressions and displayed objects leave as `result` frames."""
 
 import sys
+import threading
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
@@ -27,9 +28,17 @@ class Results:
         message = {"type": "result", "id": self.run_id, "data": bundle, "main": main}
         try:
             with self._interrupts.held():
-                self._channel.send(message)
+                # Nothing of the cell follows its value.
+                if main or threading.current_thread() is not threading.main_thread():
+                    self._channel.send(message)
+                else:
+                    self._channel.send_and_wait(message)
         except frames.FrameTooLarge as error:
             print(f"the result is too large to be sent: {error}", file=sys.stderr)
+            return
+        # The cell goes on: what it prints next must not overtake this.
+        if not main:
+            self._channel.wait_until_taken()
 
 
 class MainResultHook(DisplayHook):

@@ -2,11 +2,14 @@
 # Copyright the alcove authors
 """Frames on the socket: four bytes of length, then a JSON object."""
 
+import fcntl
 import json
 import os
 import socket
 import struct
+import termios
 import threading
+import time
 
 MAX_FRAME = 256 * 1024 * 1024
 
@@ -48,11 +51,31 @@ class Channel:
     def send(self, message):
         if not self.is_owner():
             return
-        body = encode(message)
-        if len(body) > MAX_FRAME:
-            raise FrameTooLarge(f"{len(body)} bytes")
+        frame = _frame(message)
         with self._lock:
-            self._socket.sendall(struct.pack(">I", len(body)) + body)
+            self._socket.sendall(frame)
+
+    def send_and_wait(self, message):
+        """Returns when the interpreter has taken the message: what is printed next comes after it.
+        For the main thread while a cell runs; nothing else is sent to the runner then."""
+        if not self.is_owner():
+            return
+        frame = _frame(message | {"wait": True})
+        with self._lock:
+            self._socket.sendall(frame)
+            self.read()
+
+    def wait_until_taken(self):
+        """Until the interpreter has read all that was sent."""
+        pause = 0.00005
+        while self.is_owner() and self._waiting_bytes() > 0:
+            time.sleep(pause)
+            pause = min(2 * pause, 0.02)
+
+    def _waiting_bytes(self):
+        # The number's name for terminals; for sockets it is SIOCOUTQ.
+        answer = fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, bytes(4))
+        return struct.unpack("i", answer)[0]
 
     def _read_exactly(self, count):
         parts = []
@@ -63,6 +86,13 @@ class Channel:
             parts.append(data)
             count -= len(data)
         return b"".join(parts)
+
+
+def _frame(message):
+    body = encode(message)
+    if len(body) > MAX_FRAME:
+        raise FrameTooLarge(f"{len(body)} bytes")
+    return struct.pack(">I", len(body)) + body
 
 
 def encode(message):

@@ -6,7 +6,7 @@ import builtins
 import contextlib
 import traceback
 
-from IPython.core.error import StdinNotImplementedError
+from IPython.core.error import StdinNotImplementedError, UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
@@ -45,6 +45,11 @@ class RunnerShell(InteractiveShell):
             raise OSError("Background processes not supported.")
         # depth 1: the caller's frame, whose variables $name and {name} mean.
         self.user_ns["_exit_code"] = commands.run(self.var_expand(cmd, depth=1))
+
+    def enable_gui(self, gui=None):
+        """For %matplotlib, %pylab and %gui: inline figures need no event loop."""
+        if gui is not None:
+            raise UsageError(f"there is no screen for {gui}; `%matplotlib inline` shows figures as results")
 
     def ask_exit(self):
         """exit and quit: as sys.exit(), they end the cell and not the context."""
