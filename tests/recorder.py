@@ -24,7 +24,7 @@ import e2b
 SECTIONS = {"e2b": "`e2b` for Python", "e2b_code_interpreter": "`e2b-code-interpreter` for Python"}
 CLI = "`@e2b/cli`"
 # What the server says of something that it does not have.
-REFUSAL = re.compile(r"[\w.\[\]-]+ (?:is not available on this server yet|are not enabled)\.")
+REFUSAL = re.compile(r'(?:^|: |")([\w.\[\] -]+ (?:is not available on this server yet|are not enabled)\.)')
 # Modules whose classes are for users; the rest of the packages is their inside.
 _PUBLIC = re.compile(r"e2b\.(?:sandbox|template|volume(?!\.client)|secret)|e2b_code_interpreter\.code_interpreter")
 _NOT_FOR_USERS = {"VolumeConnectionConfig", "TransportWithLogger", "DefaultBuildLogger", "DockerfileParserInterface", "from_dict", "to_dict"}
@@ -49,7 +49,7 @@ class Record:
     def call_raised(self, key, text):
         refusal = REFUSAL.search(text)
         if refusal:
-            self.refused.add((*key, refusal[0]))
+            self.refused.add((*key, refusal[1]))
 
     def reply(self, method, path, status, body):
         """A reply to a request that a test made by itself."""
@@ -58,7 +58,7 @@ class Record:
         if 200 <= status < 300:
             self.answered.add(seen)
         elif refusal:
-            self.turned_down.add((*seen, refusal[0]))
+            self.turned_down.add((*seen, refusal[1]))
 
     def command(self, args, code, output=""):
         """A run of the CLI that a test expected to end so."""

@@ -54,7 +54,7 @@ def cli(command, settings):
         if text:
             done.stdout = _COLOURS.sub("", done.stdout.decode())
         done.stderr = _COLOURS.sub("", done.stderr.decode())
-        record.command(args, done.returncode, done.stderr)
+        record.command(args, done.returncode, done.stderr if isinstance(done.stdout, bytes) else done.stdout + done.stderr)
         return done
 
     return run
@@ -238,3 +238,26 @@ def test_terminal_in_a_sandbox_that_runs(command, settings, box):
     terminal.wait_for(box.upper())
     terminal.type("exit\r")
     assert terminal.end() == 0
+
+
+def test_templates_are_listed(cli):
+    (row,) = [line for line in cli("template", "list").stdout.splitlines() if " base " in line]
+    assert row.split()[0] == "Public" and "0.6.13" in row
+
+
+def test_template_is_not_built(cli, tmp_path):
+    (tmp_path / "e2b.Dockerfile").write_text("FROM debian:13\nRUN true\n")
+    done = cli("template", "create", "mine", "-p", str(tmp_path), code=1)
+    assert "400: building a template is not available on this server yet." in done.stdout + done.stderr
+
+
+def test_what_is_not_built_says_so(cli, box):
+    assert "400: pause is not available on this server yet." in cli("sandbox", "pause", box, code=1).stderr
+    assert "400: snapshot is not available on this server yet." in cli("sandbox", "snapshot", "create", box, code=1).stderr
+    assert cli("sandbox", "snapshot", "list").stdout.strip() == "No snapshots found"
+    assert cli("sandbox", "resume", box).stdout.strip() == f"Sandbox {box} has been resumed"
+    assert box in cli("sandbox", "list").stdout
+
+
+def test_nobody_is_logged_in(cli):
+    assert cli("auth", "info").stdout.strip() == "Not logged in"

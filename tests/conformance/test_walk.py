@@ -4,12 +4,13 @@
 them have are used here."""
 
 import time
+import urllib.parse
 
 import e2b
 import e2b_code_interpreter
 import pytest
 from e2b.sandbox.sandbox_api import SandboxQuery
-from harness import SANDBOX_ID, TLS, VERSION, Client, got, raises
+from harness import SANDBOX_ID, TLS, VERSION, Client, eventually, got, raises, request
 
 pytestmark = pytest.mark.smoke
 
@@ -64,8 +65,71 @@ async def test_commands(sandbox):
     assert handle.pid in [process.pid for process in await got(sandbox.commands.list())]
     assert await got(handle.kill()) is True
     assert await got(sandbox.commands.kill(424242)) is False
-    with raises(e2b.TimeoutException):
-        await got(sandbox.commands.run("sleep 60", timeout=1))
+
+
+async def test_input_of_a_command_and_its_end(sandbox):
+    # Before 2.0 every command's input was open.
+    options = {"stdin": True} if VERSION >= (2, 0) else {}
+    handle = await got(sandbox.commands.run("read line; echo got $line; exit 3", background=True, **options))
+    await got(handle.disconnect())
+    again = await got(sandbox.commands.connect(handle.pid))
+    await got(sandbox.commands.send_stdin(handle.pid, "grüße\n"))
+    with raises(e2b.CommandExitException) as ended:
+        await got(again.wait())
+    assert (ended.value.stdout, ended.value.exit_code) == ("got grüße\n", 3)
+
+
+async def test_terminal(client, sandbox):
+    seen = bytearray()
+    collect = {"on_data": seen.extend} if client.flavour == "async" else {}
+    handle = await got(sandbox.pty.create(e2b.PtySize(rows=24, cols=80), **collect))
+    await got(sandbox.pty.resize(handle.pid, e2b.PtySize(rows=50, cols=132)))
+    await got(sandbox.pty.send_stdin(handle.pid, b"stty size; exit\n"))
+    if client.flavour == "async":
+        await handle.wait()
+    else:
+        handle.wait(on_pty=seen.extend)
+    assert b"50 132\r\n" in seen
+    other = await got(sandbox.pty.create(e2b.PtySize(rows=24, cols=80), **collect))
+    assert await got(sandbox.pty.kill(other.pid)) is True
+
+
+async def test_watching_a_directory(client, sandbox):
+    await got(sandbox.files.make_dir("/home/user/watched"))
+    seen = []
+    if client.flavour == "async":
+        handle = await sandbox.files.watch_dir("/home/user/watched", on_event=seen.append)
+    else:
+        handle = sandbox.files.watch_dir("/home/user/watched")
+    await got(sandbox.files.write("/home/user/watched/new.txt", "x"))
+
+    def happened():
+        if client.flavour == "sync":
+            seen.extend(handle.get_new_events())
+        return ("create", "new.txt") in [(event.type.value, event.name) for event in seen]
+
+    assert await eventually(happened, within=20), seen
+    await got(handle.stop())
+
+
+async def test_urls_of_files(client, make_sandbox):
+    # By plain HTTP the signature is what tells the sandbox.
+    options = {"secure": True} if VERSION < (2, 0) else {}
+    sandbox = await make_sandbox(**options)
+    up, down = (urllib.parse.urlsplit(url) for url in (sandbox.upload_url("signed.txt", user="user"), sandbox.download_url("signed.txt", user="user")))
+    body = b'--x\r\nContent-Disposition: form-data; name="file"; filename="signed.txt"\r\n\r\nsigned\r\n--x--\r\n'
+    sent = request("POST", f"{up.path}?{up.query}", host=up.netloc, body=body, headers={"Content-Type": "multipart/form-data; boundary=x"})
+    assert sent.status == 200, sent.body
+    assert request("GET", f"{down.path}?{down.query}", host=down.netloc).body == b"signed"
+    assert (await got(sandbox.files.get_info("signed.txt"))).size == 6
+
+
+async def test_metrics(sandbox):
+    async def measured():
+        return await got(sandbox.get_metrics())
+
+    assert await eventually(measured, within=20, every=0.5)
+    assert (await got(sandbox.get_metrics()))[0].cpu_count == 2
 
 
 async def test_files(sandbox):

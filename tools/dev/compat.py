@@ -220,7 +220,7 @@ def _also():
 def check(records, *, complete, everybody):
     """Compares a run with the committed page; the number of rows compared and the differences."""
     shown = table_of(records, _also())
-    if not any(record.returned for record in records.values()):
+    if complete and not all(record.returned for record in records.values()):
         raise console.DevError("the run noted no call of any client: nothing was compared")
     return len(shown.cells) + len(shown.notes), differences(parse(PAGE.read_text()), shown, complete=complete, everybody=everybody)
 

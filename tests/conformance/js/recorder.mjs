@@ -8,7 +8,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 
-const REFUSAL = /[\w.[\]-]+ (?:is not available on this server yet|are not enabled)\./
+const REFUSAL = /(?:^|: )([\w.[\] -]+ (?:is not available on this server yet|are not enabled)\.)/
 const INSIDE = /Config$|ApiClient$|Error$|^(?:LogEntry|ReadyCmd$|OutputMessage$|Result$|Execution$)/
 
 const methods = []
@@ -65,7 +65,7 @@ function recorded(original, key) {
     }
     const failed = (error) => {
       const refusal = REFUSAL.exec(error?.message)
-      if (refusal) refused.add(JSON.stringify([...JSON.parse(key), refusal[0]]))
+      if (refusal) refused.add(JSON.stringify([...JSON.parse(key), refusal[1]]))
       throw error
     }
     let result
@@ -93,8 +93,9 @@ function patch(type, { section, classes }, name) {
         })
 }
 
-/** Classes that no package exports are met as values: `sandbox.files`, the handle of a command. */
 const met = new Set()
+
+/** Classes that no package exports are met as values: `sandbox.files`, the handle of a command. */
 function learn(value) {
   const type = value?.constructor
   if (typeof value !== 'object' || typeof type !== 'function' || met.has(type)) return
