@@ -25,6 +25,8 @@ SECTIONS = {"e2b": "`e2b` for Python", "e2b_code_interpreter": "`e2b-code-interp
 CLI = "`@e2b/cli`"
 # What the server says of something that it does not have.
 REFUSAL = re.compile(r'(?:^|: |")([\w.\[\] -]+ (?:is not available on this server yet|are not enabled)\.)')
+# The texts are short; the pattern takes minutes for a megabyte of anything else.
+_MAX_REFUSAL = 1000
 # Modules whose classes are for users; the rest of the packages is their inside.
 _PUBLIC = re.compile(r"e2b\.(?:sandbox|template|volume(?!\.client)|secret)|e2b_code_interpreter\.code_interpreter")
 _NOT_FOR_USERS = {"VolumeConnectionConfig", "TransportWithLogger", "DefaultBuildLogger", "DockerfileParserInterface", "from_dict", "to_dict"}
@@ -47,14 +49,14 @@ class Record:
         self.returned.add(key)
 
     def call_raised(self, key, text):
-        refusal = REFUSAL.search(text)
+        refusal = REFUSAL.search(text[:_MAX_REFUSAL])
         if refusal:
             self.refused.add((*key, refusal[1]))
 
     def reply(self, method, path, status, body):
         """A reply to a request that a test made by itself."""
         seen = (method, urllib.parse.urlsplit(path).path)
-        refusal = REFUSAL.search(body.decode(errors="replace"))
+        refusal = REFUSAL.search(body[:_MAX_REFUSAL].decode(errors="replace"))
         if 200 <= status < 300:
             self.answered.add(seen)
         elif refusal:
