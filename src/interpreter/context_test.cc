@@ -95,6 +95,25 @@ TEST_F(ContextTest, AKernelThatDoesNotListenIsReplaced) {
   EXPECT_EQ(kernels_.made(), 2);
 }
 
+TEST_F(ContextTest, AForkBombIsNotWaitedFor) {
+  const StreamPtr first = begin("deaf");
+  wait_for("deaf");
+  kernels_.run_away();
+  context_->cancel(first);
+  EXPECT_NE(execute("print on").find("\"on\""), std::string::npos);
+  EXPECT_EQ(kernels_.interrupts(), 0);
+  EXPECT_EQ(kernels_.made(), 2);
+}
+
+TEST_F(ContextTest, AForkBombThatAnInterruptedRunLeftEndsWithItsKernel) {
+  const StreamPtr first = begin("wait");
+  wait_for("wait");
+  context_->cancel(first);
+  kernels_.run_away();
+  EXPECT_NE(execute("print on").find("\"on\""), std::string::npos);
+  EXPECT_EQ(kernels_.made(), 2);
+}
+
 TEST_F(ContextTest, AKernelThatDiesInARunIsToldAndReplaced) {
   (void)execute("print a");
   const std::string lines = execute("die");

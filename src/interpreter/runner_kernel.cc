@@ -2,7 +2,6 @@
 // Copyright the alcove authors
 #include "interpreter/runner_kernel.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,7 +15,7 @@
 
 #include "agent/start_program.h"
 #include "base/strings.h"
-#include "interpreter/process_list.h"
+#include "interpreter/kernel_processes.h"
 #include "net/event_loops.h"
 
 namespace alcove::interpreter {
@@ -29,32 +28,7 @@ constexpr std::chrono::seconds kStartLimit{60};
 // That wait for the run; the runner's writes wait then.
 constexpr size_t kMaxMessagesWaiting = 16;
 constexpr size_t kReadSize = 64 * 1024;
-// When memory runs out kernels go before the interpreter and the agent.
-constexpr std::string_view kOomScore = "200";
-
-void write_oom_score(pid_t pid) {
-  const int fd = ::open(cat("/proc/", pid, "/oom_score_adj").c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  (void)!::write(fd, kOomScore.data(), kOomScore.size());
-  ::close(fd);
-}
-
 }  // namespace
-
-void kill_session(pid_t leader) {
-  // The group first: that is one step for the kernel, which no fork escapes.
-  ::kill(-leader, SIGKILL);
-  // Then those with groups of their own, until none is left; a bomb may make new ones meanwhile.
-  constexpr int kRounds = 50;
-  for (int round = 0; round < kRounds; ++round) {
-    bool found = false;
-    for (const ProcessEntry& process : list_processes()) {
-      if (process.session != leader || process.ended) continue;
-      found = ::kill(process.pid, SIGKILL) == 0 || found;
-    }
-    if (!found) return;
-  }
-}
 
 RunnerKernel::RunnerKernel(const boost::asio::any_io_executor& executor, agent::ChildReaper& reaper,
                            std::vector<std::string> command, KernelSetup setup)
@@ -96,11 +70,11 @@ Result<void> RunnerKernel::spawn() {
     return fail(pid.error());
   }
   pid_ = *pid;
-  write_oom_score(pid_);
+  make_kernel_give_way(pid_);
   // What the kernel forked may hold the socket open: with it, its whole session ends.
   reaper_.watch(pid_, [exited = exited_, pid = pid_](int) {
     *exited = true;
-    kill_session(pid);
+    kill_kernel(pid);
   });
   socket_ = std::make_unique<net::TcpStream>(executor_, std::move(ours));
   watchers_.spawn(read_frames());
@@ -276,8 +250,10 @@ void RunnerKernel::interrupt() {
   if (running_ && !*exited_) ::kill(-pid_, SIGINT);
 }
 
+bool RunnerKernel::runs_away() const { return pid_ > 0 && !*exited_ && is_fork_bomb(pid_); }
+
 Task<void> RunnerKernel::end() {
-  if (pid_ > 0 && !*exited_) kill_session(pid_);
+  if (pid_ > 0 && !*exited_) kill_kernel(pid_);
   if (socket_) socket_->close();
   mark_dead();
   // Waited for by the reaper, which hears of it by a signal.

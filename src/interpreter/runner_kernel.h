@@ -31,6 +31,7 @@ class RunnerKernel final : public Kernel {
   Task<Result<void>> start() override;
   Task<RunOutcome> execute(Execution execution, EventSink& sink) override;
   void interrupt() override;
+  bool runs_away() const override;
   Task<void> end() override;
 
  private:
@@ -70,8 +71,5 @@ class RunnerKernel final : public Kernel {
   // The process was waited for. Shared with the reaper's callback, which may outlive this.
   std::shared_ptr<bool> exited_ = std::make_shared<bool>(false);
 };
-
-// Kills every process of the session that `leader` has begun.
-void kill_session(pid_t leader);
 
 }  // namespace alcove::interpreter

@@ -39,7 +39,7 @@ async def test_an_endless_loop(sandbox, other):
 
 _BOMBS = {
     "forks": "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
-    "shell": "import os; os.system('b() { b | b & }; b; wait')",
+    "shell": "import os; os.system('b() { b | b & }; b; sleep 300')",
     "sessions": "import subprocess\nwhile True:\n    try: subprocess.Popen(['sleep', '300'], start_new_session=True)\n    except OSError: pass",
 }
 
@@ -55,11 +55,11 @@ async def test_a_fork_bomb(sandbox, other, bomb, way):
         await asyncio.sleep(3)
         python = (await got(sandbox.list_code_contexts()))[0]
         await got(sandbox.restart_code_context(python))
-        assert (await task).error.name in ("ContextRestarting", "KeyboardInterrupt")
+        assert (await task).error.name == "ContextRestarting"
     started = time.monotonic()
-    assert await printed(sandbox, "import subprocess; print(subprocess.check_output(['echo', 'usable']).decode(), end='')", timeout=60) == "usable\n"
-    took = time.monotonic() - started
-    print(f"usable after {took:.1f} s")
+    code = "import subprocess; print(subprocess.check_output(['echo', 'usable']).decode(), end='')"
+    assert await printed(sandbox, code, timeout=100) == "usable\n"
+    print(f"usable after {time.monotonic() - started:.1f} s")
     await _assert_unharmed(sandbox, other)
 
 
@@ -109,11 +109,10 @@ async def test_a_segmentation_fault(sandbox, other):
 async def test_a_recursion_without_end(sandbox, other):
     assert (await run(sandbox, "def f(): return f()\nf()")).error.name == "RecursionError"
     assert (await run(sandbox, "const f = () => f(); f()", language="js")).error.name == "RangeError"
-    assert (await run(sandbox, "f() { f; }; f", language="bash")).error is not None
-    assert await printed(sandbox, "echo on", language="bash") == "on\n"
     await _assert_unharmed(sandbox, other)
 
 
+@pytest.mark.skipif(not _FULL, reason="writes 10 GB; only with ALCOVE_LOAD=full")
 async def test_a_full_disk(sandbox, other):
     execution = await run(sandbox, "with open('/home/user/big', 'wb') as f:\n    while True: f.write(bytes(2**24))", timeout=120)
     assert (execution.error.name, "No space left" in execution.error.value or "quota" in execution.error.value.lower()) == ("OSError", True)

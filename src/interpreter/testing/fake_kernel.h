@@ -38,6 +38,7 @@ class FakeKernels {
   }
   // The kernel's process ends while nobody uses it.
   void kill_idle() { state_->killed = true; }
+  void run_away() { state_->runs_away = true; }
   void fail_starts(std::string reason) { state_->failure = std::move(reason); }
 
  private:
@@ -49,6 +50,7 @@ class FakeKernels {
     int interrupts = 0;
     bool finished = false;
     bool killed = false;
+    bool runs_away = false;
     std::string failure;
     std::string running;
     std::string log;
@@ -64,6 +66,7 @@ class FakeKernels {
       ++state_->alive;
       alive_ = true;
       state_->killed = false;
+      state_->runs_away = false;
       co_return Result<void>();
     }
 
@@ -92,6 +95,8 @@ class FakeKernels {
       interrupted_ = true;
       state_->changed.notify_all();
     }
+
+    bool runs_away() const override { return state_->runs_away; }
 
     Task<void> end() override {
       if (std::exchange(alive_, false)) --state_->alive;

@@ -20,6 +20,9 @@ class Results:
         self._interrupts = interrupts
         self.run_id = None
 
+    def is_owner(self):
+        return self._channel.is_owner()
+
     def send(self, data, *, main):
         bundle = jsonable.bundle(data)
         if not bundle:

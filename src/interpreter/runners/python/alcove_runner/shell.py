@@ -4,6 +4,9 @@
 
 import builtins
 import contextlib
+import os
+import signal
+import sys
 import traceback
 
 from IPython.core.error import StdinNotImplementedError, UsageError
@@ -57,6 +60,8 @@ class RunnerShell(InteractiveShell):
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
         kind, value, trace = self._exception(exc_tuple)
+        if not self.results.is_owner():
+            _end_child(value)
         if kind is not None and _has_group(value):
             # IPython prints groups to stderr instead of showing them.
             self._showtraceback(kind, value, traceback.format_exception(kind, value, trace))
@@ -80,6 +85,22 @@ class RunnerShell(InteractiveShell):
             return self._get_exc_info(exc_tuple)
         except ValueError:
             return None, None, None
+
+
+def _end_child(error):
+    """A process that the cell forked ends as any other would; thousands of them, at once."""
+    status = 1
+    if isinstance(error, KeyboardInterrupt):
+        status = 128 + signal.SIGINT
+    elif isinstance(error, SystemExit):
+        status = error.code if isinstance(error.code, int) else error.code is not None
+        if status is True:
+            print(error.code, file=sys.stderr)
+    elif error is not None:
+        traceback.print_exception(error)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status & 255)
 
 
 def describe(etype, evalue, stb):
