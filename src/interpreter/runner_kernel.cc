@@ -210,7 +210,6 @@ Task<RunOutcome> RunnerKernel::execute(Execution execution, EventSink& sink) {
   for (const auto& pipe : pipes_) pipe->discard();
   running_ = true;
   const std::string request = execute_frame(id, execution);
-  const std::string seen = seen_frame();
   if (!co_await socket_->write(request)) mark_dead();
   bool done = false;
   while (!done) {
@@ -221,12 +220,8 @@ Task<RunOutcome> RunnerKernel::execute(Execution execution, EventSink& sink) {
       // The runner has flushed before it says something: what it printed comes first.
       co_await emit_printed(sink);
       if (const auto* end = std::get_if<RunnerDone>(&message)) done = end->id == id;
-      if (auto* event = std::get_if<RunnerEvent>(&message)) {
-        if (event->id == id) co_await sink.emit(std::move(event->event));
-        if (event->wants_answer && !co_await socket_->write(seen)) mark_dead();
-      } else if (std::holds_alternative<RunnerUnknown>(message)) {
-        // Whatever it was, the runner may be waiting.
-        if (!co_await socket_->write(seen)) mark_dead();
+      if (auto* event = std::get_if<RunnerEvent>(&message); event != nullptr && event->id == id) {
+        co_await sink.emit(std::move(event->event));
       }
       continue;
     }
