@@ -35,8 +35,10 @@ class RunnerKernel final : public Kernel {
 
  private:
   Result<void> spawn();
-  // Both run for the process's life and only say that something is there.
+  // For the process's life: frames, and what was printed before them, become messages.
   Task<void> read_frames();
+  Task<void> deliver(RunnerMessage message);
+  // For the process's life: says that something is there.
   Task<void> watch_pipe(OutputPipe& pipe);
   // Emits what was printed before this moment.
   Task<void> emit_printed(EventSink& sink);
@@ -52,12 +54,16 @@ class RunnerKernel final : public Kernel {
   std::unique_ptr<net::TcpStream> socket_;
   std::vector<std::unique_ptr<OutputPipe>> pipes_;
   net::TaskGroup watchers_;
-  // Notified when a frame, output or the end is there.
+  // Notified when a message, output or the end is there.
   net::Notifier wake_;
-  // Notified when the run has taken a frame or emptied the pipes.
+  // Notified when the run has taken a message or emptied the pipes.
   net::Notifier taken_;
-  std::deque<RunnerMessage> frames_;
+  std::deque<RunnerMessage> messages_;
+  // Printed before the frames that are being read.
+  std::vector<RunEvent> printed_;
   int64_t last_id_ = 0;
+  // The runner has said that it runs the last request.
+  bool started_ = false;
   bool running_ = false;
   // Nothing more comes on the socket.
   bool dead_ = false;

@@ -30,6 +30,10 @@ class Results:
                 self._channel.send(message)
         except frames.FrameTooLarge as error:
             print(f"the result is too large to be sent: {error}", file=sys.stderr)
+            return
+        # The cell goes on: what it prints next must not overtake this.
+        if not main:
+            self._channel.wait_until_taken()
 
 
 class MainResultHook(DisplayHook):
