@@ -40,25 +40,14 @@ std::string traceback_of(const json::object& object) {
   return joined;
 }
 
-bool flag_of(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value != nullptr && value->is_bool() && value->get_bool();
-}
-
 RunnerMessage parse_result(json::object& object, int64_t id) {
   json::value* data = object.if_contains("data");
   if (data == nullptr || !data->is_object()) return RunnerUnknown{};
-  const auto kind = flag_of(object, "main") ? Display::Kind::kValueOfLastExpression
-                                            : Display::Kind::kDisplayed;
-  return RunnerEvent{id, Display{std::move(data->get_object()), kind}, flag_of(object, "wait")};
-}
-
-std::string make_frame(const std::string& body) {
-  std::string frame;
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    frame += static_cast<char>(static_cast<uint8_t>(body.size() >> shift));
-  }
-  return frame + body;
+  const json::value* main = object.if_contains("main");
+  const bool is_main = main != nullptr && main->is_bool() && main->get_bool();
+  return RunnerEvent{
+      id, Display{std::move(data->get_object()),
+                  is_main ? Display::Kind::kValueOfLastExpression : Display::Kind::kDisplayed}};
 }
 
 }  // namespace
@@ -87,11 +76,14 @@ Result<std::optional<std::string>> FrameParser::next() {
 std::string execute_frame(int64_t id, const Execution& execution) {
   json::object env;
   for (const auto& [name, value] : execution.env_vars) env[name] = value;
-  return make_frame(json::serialize(json::object{
-      {"type", "execute"}, {"id", id}, {"code", execution.code}, {"env", std::move(env)}}));
+  const std::string body = json::serialize(json::object{
+      {"type", "execute"}, {"id", id}, {"code", execution.code}, {"env", std::move(env)}});
+  std::string frame;
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    frame += static_cast<char>(static_cast<uint8_t>(body.size() >> shift));
+  }
+  return frame + body;
 }
-
-std::string seen_frame() { return make_frame(R"({"type":"seen"})"); }
 
 RunnerMessage parse_runner_message(std::string_view text) {
   json::parse_options options;

@@ -33,8 +33,6 @@ class FrameParser {
 };
 
 std::string execute_frame(int64_t id, const Execution& execution);
-// What a runner waits for after an event that asks for it.
-std::string seen_frame();
 
 struct RunnerReady {};
 struct RunnerDone {
@@ -43,9 +41,6 @@ struct RunnerDone {
 struct RunnerEvent {
   int64_t id = 0;
   RunEvent event;
-  // The runner prints nothing before it has the answer: what it prints comes by other ways than
-  // frames, and would overtake this one.
-  bool wants_answer = false;
 };
 // Of a kind that is not known here, or not of the right shape.
 struct RunnerUnknown {};

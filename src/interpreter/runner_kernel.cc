@@ -209,7 +209,6 @@ Task<RunOutcome> RunnerKernel::execute(Execution execution, EventSink& sink) {
   started_ = false;
   running_ = true;
   const std::string request = execute_frame(id, execution);
-  const std::string seen = seen_frame();
   if (!co_await socket_->write(request)) mark_dead();
   bool done = false;
   while (!done) {
@@ -218,12 +217,8 @@ Task<RunOutcome> RunnerKernel::execute(Execution execution, EventSink& sink) {
       messages_.pop_front();
       taken_.notify_all();
       if (const auto* end = std::get_if<RunnerDone>(&message)) done = end->id == id;
-      if (auto* event = std::get_if<RunnerEvent>(&message)) {
-        if (event->id == id) co_await sink.emit(std::move(event->event));
-        if (event->wants_answer && !co_await socket_->write(seen)) mark_dead();
-      } else if (std::holds_alternative<RunnerUnknown>(message)) {
-        // Whatever it was, the runner may be waiting.
-        if (!co_await socket_->write(seen)) mark_dead();
+      if (auto* event = std::get_if<RunnerEvent>(&message); event != nullptr && event->id == id) {
+        co_await sink.emit(std::move(event->event));
       }
       continue;
     }

@@ -392,17 +392,17 @@ def _ring_with_a_piece_pulled_out(rng):
 
 def _box(label, values):
     """As matplotlib has it: quartiles by linear interpolation, whiskers to the last value within 1.5 of
-    their distance."""
+    their distance, but never inside of the box."""
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
     reach = 1.5 * (high - low)
     inside = [value for value in values if low - reach <= value <= high + reach]
     return {
         "label": label,
-        "min": min(inside),
+        "min": Near(min(low, *inside)),
         "first_quartile": Near(low),
         "median": Near(middle),
         "third_quartile": Near(high),
-        "max": max(inside),
+        "max": Near(max(high, *inside)),
         "outliers": [value for value in values if value not in inside],
     }
 

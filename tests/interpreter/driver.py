@@ -105,12 +105,9 @@ class Runner:
         frame = {"type": "execute", "id": self._next_id, "code": code}
         if env is not None:
             frame["env"] = env
-        self._send(frame)
-        return Execution()
-
-    def _send(self, frame):
         body = json.dumps(frame, ensure_ascii=False).encode()
         self.socket.sendall(struct.pack(">I", len(body)) + body)
+        return Execution()
 
     def finish(self, execution):
         number = self._next_id
@@ -183,11 +180,8 @@ class Runner:
         if len(self._bytes) < 4 + length:
             return False
         body = self._bytes[4 : 4 + length].decode("utf-8", "strict")
-        frame = json.loads(body, parse_constant=_refuse_constant)
-        execution.frames.append(frame)
+        execution.frames.append(json.loads(body, parse_constant=_refuse_constant))
         self._bytes = self._bytes[4 + length :]
-        if frame.get("wait"):
-            self._send({"type": "seen"})
         return True
 
     def _read_pipe(self, fd, execution):

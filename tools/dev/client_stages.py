@@ -23,17 +23,20 @@ _SECURITY = paths.TESTS / "security"
 _CHAOS = paths.TESTS / "chaos"
 _DOCS = paths.TESTS / "docs"
 _NETWORK = paths.TESTS / "network"
+_FULL_TEMPLATE = paths.TESTS / "full_template"
 _POOL_SIZE = "8GiB"
 # One sandbox gets half of it, and the full load tests store 5 GB.
 _FULL_POOL_SIZE = "12GiB"
 # A suite that hangs must not take the whole run with it.
 _SUITE_LIMIT = 1800
+# It waits for the template's build.
+_FULL_TEMPLATE_LIMIT = 3600
 
 
 class TestServer:
     """A server on a fresh data directory and a free port; leaves nothing behind."""
 
-    def __init__(self, *, templates=(), options=(), environ=None, full_load=False):
+    def __init__(self, *, templates=(), options=(), environ=None, full_load=False, slim=True):
         data = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
         owners.mark(data)
         # These recipes get their roots here, from this machine's busybox and musl.
@@ -48,7 +51,7 @@ class TestServer:
             templates=(paths.ROOT / "templates", own, *templates),
             layers=cache.folder("layers"),
             # The full code-interpreter-v1 would be built beside the tests.
-            options=("--slim", *options),
+            options=(*(["--slim"] if slim else []), *options),
             environ=environ,
         )
         # mkdtemp makes it private; an ordinary data directory can be passed through.
@@ -171,6 +174,11 @@ def network(environ, *, only=(), extra=()):
     return _pytest(newest, files, environ, "", extra) if files else results.Counts()
 
 
+def full_template(environ, *, extra=()):
+    newest = clients.generations()[-1]
+    return _pytest(newest, _python_files(_FULL_TEMPLATE, ()), environ, "", extra, limit=_FULL_TEMPLATE_LIMIT)
+
+
 def _python_files(folder, only):
     return [path for path in sorted(folder.glob("test_*.py")) if not only or path.stem.removeprefix("test_") in only]
 
@@ -188,13 +196,13 @@ def _cli_environ(generation):
     return {"ALCOVE_E2B_CLI": str(program), "ALCOVE_NODE": str(clients.node_bin() / "node")}
 
 
-def _pytest(generation, files, environ, marks, extra):
+def _pytest(generation, files, environ, marks, extra, *, limit=_SUITE_LIMIT):
     python = clients.python_for(generation)
     environ = environ | _cli_environ(generation)
     with _report() as report:
         command = [python, "-B", "-m", "pytest", "-c", paths.TESTS / "pytest.ini", f"--junitxml={report}"]
         select = ["-m", marks] if marks else []
-        code = console.run([*command, *select, *extra, *files], cwd=paths.TESTS, env=environ, check=False, timeout=_SUITE_LIMIT)
+        code = console.run([*command, *select, *extra, *files], cwd=paths.TESTS, env=environ, check=False, timeout=limit)
         # 5: nothing was selected in these files for this generation.
         if code == 5:
             return results.Counts()

@@ -19,6 +19,7 @@ import clients
 import compat
 import console
 import deps
+import full_template_stage
 import network_stage
 import newcomer_stage
 import paths
@@ -38,11 +39,12 @@ STAGES = {
     "docs": "the documentation's examples, run as they are shown",
     "chaos": "servers that are killed, stopped and replaced while they work",
     "network": "what sandboxes and builds reach, in an internet that the test makes",
+    "full_template": "the full build of code-interpreter-v1, and its packages (only with --full or by name)",
     "tsan": "unit tests under the thread sanitizer (only with --full or by name)",
     "newcomer": "README's first steps in a fresh Debian root (only with --full or by name)",
 }
 _QUICK = ("units", "conformance")
-_FULL_ONLY = ("tsan", "newcomer")
+_FULL_ONLY = ("full_template", "tsan", "newcomer")
 _FUZZ_SECONDS = 120
 _FULL_FUZZ_SECONDS = 1800
 _CHAOS_ROUNDS = 3
@@ -80,7 +82,7 @@ def plan(options):
         else:
             known = [*STAGES, *sorted(client_stages.names())]
             raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
-    for stage in ("dev", "security", "docs", "chaos", "network"):
+    for stage in ("dev", "security", "docs", "chaos", "network", "full_template"):
         if any((paths.TESTS / stage / f"test_{stem}.py").exists() for stem in files):
             stages.append(stage)
     if any((runner_stage.FOLDER / f"test_{stem}.py").exists() for stem in files):
@@ -114,7 +116,7 @@ class Run:
         self.plan = plan
         self.stages = []
         self.needs_server = bool({"conformance", "security", "docs", "chaos"} & set(plan.stages))
-        self.needs_clients = self.needs_server or "network" in plan.stages
+        self.needs_clients = self.needs_server or bool({"network", "full_template"} & set(plan.stages))
 
     def stage(self, name, work, note=""):
         """Runs one stage to its end, whatever happens in it. Returns False if it failed."""
@@ -150,6 +152,8 @@ class Run:
                             self._with_server(server)
                         if "network" in self.plan.stages:
                             self._network()
+                        if "full_template" in self.plan.stages:
+                            self._full_template()
             finally:
                 if server:
                     self.stage("cleanup", lambda: _cleanup(server))
@@ -226,6 +230,14 @@ class Run:
             self.stages.append(results.Stage("network", 0, skipped, "needs a server of its own, not --server-env"))
             return
         self.stage("network", lambda: network_stage.run(only=self.plan.files, extra=self.plan.pytest))
+
+    def _full_template(self):
+        if self.plan.server_env:
+            # A server that is up without --slim has it, sooner or later.
+            environ = client_stages.environ_of(self.plan.server_env, paths.program("alcove"))
+            self.stage("full_template", lambda: client_stages.full_template(environ, extra=self.plan.pytest))
+            return
+        self.stage("full_template", lambda: full_template_stage.run(extra=self.plan.pytest))
 
     def _conformance(self, environs):
         records, passed = {}, True

@@ -3,7 +3,6 @@
 """Values of last expressions and displayed objects leave as `result` frames."""
 
 import sys
-import threading
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
@@ -31,11 +30,7 @@ class Results:
         message = {"type": "result", "id": self.run_id, "data": bundle, "main": main}
         try:
             with self._interrupts.held():
-                # Nothing of the cell follows its value.
-                if main or threading.current_thread() is not threading.main_thread():
-                    self._channel.send(message)
-                else:
-                    self._channel.send_and_wait(message)
+                self._channel.send(message)
         except frames.FrameTooLarge as error:
             print(f"the result is too large to be sent: {error}", file=sys.stderr)
             return

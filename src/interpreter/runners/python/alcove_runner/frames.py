@@ -51,19 +51,11 @@ class Channel:
     def send(self, message):
         if not self.is_owner():
             return
-        frame = _frame(message)
+        body = encode(message)
+        if len(body) > MAX_FRAME:
+            raise FrameTooLarge(f"{len(body)} bytes")
         with self._lock:
-            self._socket.sendall(frame)
-
-    def send_and_wait(self, message):
-        """Returns when the interpreter has taken the message: what is printed next comes after it.
-        For the main thread while a cell runs; nothing else is sent to the runner then."""
-        if not self.is_owner():
-            return
-        frame = _frame(message | {"wait": True})
-        with self._lock:
-            self._socket.sendall(frame)
-            self.read()
+            self._socket.sendall(struct.pack(">I", len(body)) + body)
 
     def wait_until_taken(self):
         """Until the interpreter has read all that was sent."""
@@ -86,13 +78,6 @@ class Channel:
             parts.append(data)
             count -= len(data)
         return b"".join(parts)
-
-
-def _frame(message):
-    body = encode(message)
-    if len(body) > MAX_FRAME:
-        raise FrameTooLarge(f"{len(body)} bytes")
-    return struct.pack(">I", len(body)) + body
 
 
 def encode(message):
