@@ -26,6 +26,7 @@ API_URL = os.environ["E2B_API_URL"]
 SANDBOX_URL = os.environ["E2B_SANDBOX_URL"]
 DATA_DIR = os.environ.get("ALCOVE_DATA")
 PROGRAM = os.environ.get("ALCOVE_BIN")
+TESTS = Path(__file__).parent
 
 
 def _domain_settings():

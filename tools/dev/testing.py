@@ -32,6 +32,7 @@ STAGES = {
     "runners": "the code interpreter's language runners, without a server",
     "conformance": "the official clients against a real server",
     "security": "attempts to get out of a sandbox, or at another one",
+    "browser": "the official client in a web page, against the TLS domain",
     "docs": "the documentation's examples, run as they are shown",
     "chaos": "servers that are killed, stopped and replaced while they work",
     "network": "what sandboxes and builds reach, in an internet that the test makes",
@@ -77,7 +78,7 @@ def plan(options):
         else:
             known = [*STAGES, *sorted(client_stages.names())]
             raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
-    for stage in ("security", "docs", "chaos", "network"):
+    for stage in ("security", "browser", "docs", "chaos", "network"):
         if any((paths.TESTS / stage / f"test_{stem}.py").exists() for stem in files):
             stages.append(stage)
     if any((runner_stage.FOLDER / f"test_{stem}.py").exists() for stem in files):
@@ -110,7 +111,7 @@ class Run:
     def __init__(self, plan):
         self.plan = plan
         self.stages = []
-        self.needs_server = bool({"conformance", "security", "docs", "chaos"} & set(plan.stages))
+        self.needs_server = bool({"conformance", "security", "browser", "docs", "chaos"} & set(plan.stages))
         self.needs_clients = self.needs_server or "network" in plan.stages
 
     def stage(self, name, work, note=""):
@@ -159,6 +160,8 @@ class Run:
             groups.add("lint")
         if "runners" in self.plan.stages:
             groups.add("runners")
+        if "browser" in self.plan.stages:
+            groups.add("browser")
         if self.needs_clients:
             groups.add("serve")
         deps.ensure(*sorted(groups))
@@ -170,6 +173,8 @@ class Run:
         for generation in self._generations():
             clients.python_for(generation)
             clients.node_modules_for(generation)
+        if "browser" in self.plan.stages:
+            clients.bundler()
 
     def _generations(self):
         chosen = [g for g in clients.generations() if not self.plan.generations or g.name in self.plan.generations]
@@ -205,6 +210,8 @@ class Run:
             self._conformance(environ | client_stages.load_environ(full=self.plan.full_load))
         if "security" in self.plan.stages:
             self.stage("security", lambda: client_stages.security(environ, only=self.plan.files, extra=self.plan.pytest))
+        if "browser" in self.plan.stages:
+            self.stage("browser", lambda: client_stages.browser(environ, only=self.plan.files, extra=self.plan.pytest))
         if "docs" in self.plan.stages:
             self.stage("docs", lambda: client_stages.docs(environ, only=self.plan.files, extra=self.plan.pytest))
         if "chaos" in self.plan.stages:
