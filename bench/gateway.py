@@ -36,6 +36,8 @@ http {{
   client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
   uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
   keepalive_requests 100000000;
+  # As ours: older versions resume sessions with this client, 1.3 does not.
+  ssl_protocols TLSv1.2 TLSv1.3;
   ssl_certificate {certificates}/leaf.pem; ssl_certificate_key {certificates}/leaf.key;
   upstream service {{ server 127.0.0.1:{service}; keepalive 256; keepalive_requests 100000000; }}
   server {{
