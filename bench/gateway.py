@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the alcove authors
-"""Plain HTTP to a service in a sandbox, through the gateway, beside nginx's `proxy_pass` (upstream
-keepalive, two workers) in front of the same program on the host, in turns. Driven by `wrk`; a new
-connection per request where the row says so. The first row is the server's memory per idle connection."""
+"""HTTP to a service in a sandbox, through the gateway, beside nginx's `proxy_pass` (upstream
+keepalive, two workers) in front of the same program on the host, in turns; plain, and by TLS with the
+same certificate. Driven by `wrk`; a new connection per request where the row says so. The first rows are
+the server's memory per idle connection."""
 
 import contextlib
 import os
@@ -10,6 +11,7 @@ import pathlib
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -34,9 +36,13 @@ http {{
   client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
   uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
   keepalive_requests 100000000;
+  # As ours: older versions resume sessions with this client, 1.3 does not.
+  ssl_protocols TLSv1.2 TLSv1.3;
+  ssl_certificate {certificates}/leaf.pem; ssl_certificate_key {certificates}/leaf.key;
   upstream service {{ server 127.0.0.1:{service}; keepalive 256; keepalive_requests 100000000; }}
   server {{
     listen 127.0.0.1:{port} reuseport backlog=4096;
+    listen 127.0.0.1:{tls_port} ssl reuseport backlog=4096;
     location / {{ proxy_pass http://service; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; }}
   }}
 }}
@@ -50,22 +56,25 @@ def main():
         sandbox = stack.enter_context(wire.sandbox())
         sandbox.put("/tmp/http_service.c", _SOURCE.read_bytes())
         sandbox.run("/bin/sh", "-c", f"cc -O2 -o /tmp/http_service /tmp/http_service.c && (setsid /tmp/http_service {_PORT} >/dev/null 2>&1 </dev/null &)")
-        gateway = (wire.SANDBOX_URL, {name: sandbox.headers[name] for name in ("E2b-Sandbox-Id",)} | {"E2b-Sandbox-Port": _PORT})
+        headers = {"E2b-Sandbox-Id": sandbox.headers["E2b-Sandbox-Id"], "E2b-Sandbox-Port": _PORT}
         # First: what a load leaves behind in the heap would be used again and not be seen.
-        rows = [_idle_memory()]
-        _load(*gateway, 16, keep=True)
-        for keep in (True, False):
-            for connections in _CONNECTIONS:
-                rows += _compare(gateway, nginx, connections, keep)
+        rows = [_idle_memory(tls=False), _idle_memory(tls=True)]
+        _load(wire.SANDBOX_URL, headers, 16, keep=True)
+        for tls in (False, True):
+            # One port of the gateway speaks both.
+            ours = wire.SANDBOX_URL.replace("http:", "https:") if tls else wire.SANDBOX_URL
+            for keep in (True, False):
+                for connections in _CONNECTIONS:
+                    rows += _compare((ours, headers), (nginx[tls], {}), connections, keep, "TLS, " if tls else "")
     return rows
 
 
-def _compare(gateway, nginx, connections, keep):
+def _compare(gateway, nginx, connections, keep, prefix):
     ours, theirs = [], []
     for _ in range(_ROUNDS):
         ours.append(_load(*gateway, connections, keep))
         theirs.append(_load(*nginx, connections, keep))
-    name = f"{connections} {'kept' if keep else 'new'}"
+    name = f"{prefix}{connections} {'kept' if keep else 'new'}"
     rates = report.rates(f"{name}: requests", [run[0] for run in ours], "/s", beside="nginx", floor=[run[0] for run in theirs])
     middle = [_median([run[1] for run in runs]) for runs in (ours, theirs)]
     slow = [_median([run[2] for run in runs]) for runs in (ours, theirs)]
@@ -92,37 +101,41 @@ def _load(url, headers, connections, keep):
 def _nginx(folder):
     if not (program := shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")):
         raise wire.Failed("nginx is not installed")
-    port, service = _free_port(), _free_port()
+    port, tls_port, service = _free_port(), _free_port(), _free_port()
+    certificates = pathlib.Path(os.environ["ALCOVE_DATA"], "tls")
     subprocess.run(["cc", "-O2", "-o", folder / "http_service", _SOURCE], check=True)
     settings = folder / "nginx.conf"
-    settings.write_text(_NGINX.format(folder=folder, port=port, service=service))
+    settings.write_text(_NGINX.format(folder=folder, port=port, tls_port=tls_port, service=service, certificates=certificates))
     with contextlib.ExitStack() as stack:
         for argv in ([folder / "http_service", str(service)], [program, "-p", folder, "-c", settings]):
             process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
             stack.callback(process.wait)
             stack.callback(process.terminate)
-        url = f"http://127.0.0.1:{port}"
         for _ in range(100):
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", port)).close()
                 break
             time.sleep(0.05)
-        yield url, {}
+        yield f"http://127.0.0.1:{port}", f"https://127.0.0.1:{tls_port}"
 
 
-def _idle_memory():
+def _idle_memory(tls):
     """What a connection costs that has had an answer and waits for its next request."""
     pid = int(pathlib.Path(os.environ["ALCOVE_DATA"], "server.pid").read_text())
     before = _private_memory(pid)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     connections = []
     for _ in range(_IDLE):
         connection = wire.Connection(wire.SANDBOX_URL)
+        if tls:
+            connection.socket = context.wrap_socket(connection.socket)
         connection.exchange(connection.message("GET", "/health"))
         connections.append(connection)
     each = (_private_memory(pid) - before) / _IDLE
     for connection in connections:
         connection.close()
-    return report.Row("idle connection", f"{each:,.0f} B", n=str(_IDLE))
+    return report.Row("TLS, idle connection" if tls else "idle connection", f"{each:,.0f} B", n=str(_IDLE))
 
 
 def _private_memory(pid):

@@ -29,6 +29,7 @@ API_URL = SANDBOX_URL = os.environ["ALCOVE_ORIGIN"]
 TLS = "E2B_DOMAIN" in os.environ
 DATA_DIR = os.environ.get("ALCOVE_DATA")
 PROGRAM = os.environ.get("ALCOVE_BIN")
+TESTS = Path(__file__).parent
 
 
 def _domain_settings():

@@ -28,6 +28,22 @@ http::RequestHead request_with(http::Headers headers) {
 
 const SandboxId kId("iabc");
 
+TEST(ErrorPage, IsReadableForScriptsOfOtherOrigins) {
+  http::RequestHead request = request_with({{"Origin", "https://a.example"}});
+  const auto page = make_error_page(Trouble::kSandboxNotFound, request, kId, 49983);
+  EXPECT_EQ(page.status, 502);
+  EXPECT_EQ(page.headers.get("Access-Control-Allow-Origin"), "*");
+
+  request.method = "OPTIONS";
+  request.headers.add("Access-Control-Request-Method", "GET");
+  request.headers.add("Access-Control-Request-Headers", "e2b-traffic-access-token");
+  for (const Trouble trouble : {Trouble::kSandboxNotFound, Trouble::kTrafficTokenMissing}) {
+    const auto preflight = make_error_page(trouble, request, kId, 8000);
+    EXPECT_EQ(preflight.status, 204);
+    EXPECT_EQ(preflight.headers.get("Access-Control-Allow-Headers"), "e2b-traffic-access-token");
+  }
+}
+
 TEST(ErrorPage, JsonTextsAreThoseThatClientsCompare) {
   const http::RequestHead request = request_with({{"User-Agent", "connectrpc/0.12.1"}});
   const auto not_found = make_error_page(Trouble::kSandboxNotFound, request, kId, 49983);
@@ -54,7 +70,7 @@ TEST(ErrorPage, JsonTextsAreThoseThatClientsCompare) {
             R"(Provided token in header 'e2b-traffic-access-token' is invalid","code":403})");
 
   // Other texts must not be taken for one of the two that choose the exception.
-  for (const Trouble other : {Trouble::kNoAnswer, Trouble::kBadAnswer}) {
+  for (const Trouble other : {Trouble::kNoAnswer, Trouble::kBadAnswer, Trouble::kNoTls}) {
     const auto page = make_error_page(other, request, kId, 8000);
     EXPECT_EQ(page.status, 502);
     EXPECT_THAT(page.body, testing::Not(HasSubstr("was not found")));

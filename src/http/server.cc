@@ -20,6 +20,8 @@ namespace {
 
 // Connections taken in one turn of the loop.
 constexpr int kAcceptBatch = 64;
+// As many as wait at a listener.
+constexpr int kLastBatches = 64;
 // How long accepting pauses when descriptors or memory are used up.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
@@ -145,8 +147,14 @@ void Server::serve_connection(std::unique_ptr<net::Stream> stream) {
 }
 
 void Server::stop() {
+  for (const auto& listener : impl_->listeners) {
+    // Who is connected already, unknown to us, must not be reset.
+    for (int i = 0; i < kLastBatches; ++i) {
+      if (impl_->accept_some(listener->fd()) != Impl::Accepted::kMore) break;
+    }
+    listener->close();
+  }
   impl_->stopped = true;
-  for (const auto& listener : impl_->listeners) listener->close();
   impl_->listeners.clear();
   const auto connections = impl_->connections;
   for (const auto& connection : connections) connection->close_when_idle();

@@ -54,8 +54,12 @@ class Server {
   Result<void> serve(UniqueFd listener);
   // Serves one connection that is already there (tests, fd passing).
   void serve_connection(std::unique_ptr<net::Stream> stream);
-  // Stops accepting, closes idle connections and waits for nothing; busy ones are closed after
-  // their answer. The destructor closes them at once, but handlers go on until they notice.
+  // An idle connection cannot be told that it ends, and a request may be on its way: it is waited
+  // for so long, and answered with `Connection: close`.
+  static constexpr std::chrono::milliseconds kLastChance{200};
+
+  // Stops accepting and waits for nothing; idle connections are closed after kLastChance, busy ones
+  // after their answer. The destructor closes them at once, but handlers go on until they notice.
   void stop();
   size_t connection_count() const;
 

@@ -19,7 +19,7 @@ constexpr std::chrono::seconds kLingerTime{2};
 // A client that sends all of a refused body before it reads must still find the refusal.
 constexpr uint64_t kMostLingering = 64 * 1024 * 1024;
 
-std::chrono::steady_clock::time_point from_now(std::chrono::seconds time) {
+std::chrono::steady_clock::time_point from_now(std::chrono::milliseconds time) {
   return std::chrono::steady_clock::now() + time;
 }
 
@@ -34,7 +34,7 @@ ServerConnection::ServerConnection(const boost::asio::any_io_executor& executor,
 
 void ServerConnection::close_when_idle() {
   io_->closing = true;
-  if (idle_) io_->stream->close();
+  if (idle_) io_->stream->cancel_read();
 }
 
 Task<void> ServerConnection::run() {
@@ -43,15 +43,25 @@ Task<void> ServerConnection::run() {
   io_->stream->close();
 }
 
-Task<bool> ServerConnection::serve_next() {
-  if (io_->buffer.empty()) {
-    if (io_->closing || io_->peer_gone) co_return false;
-    io_->buffer.release();
-    io_->stream->set_read_deadline(from_now(io_->options.idle_timeout));
+Task<bool> ServerConnection::wait_for_request() {
+  for (;;) {
+    const bool last_chance = io_->closing;
+    const std::chrono::milliseconds limit =
+        last_chance ? Server::kLastChance : io_->options.idle_timeout;
+    io_->stream->set_read_deadline(from_now(limit));
     idle_ = true;
     const auto ready = co_await io_->stream->wait_readable();
     idle_ = false;
-    if (!ready) co_return false;
+    if (ready) co_return true;
+    if (last_chance || !io_->closing) co_return false;
+  }
+}
+
+Task<bool> ServerConnection::serve_next() {
+  if (io_->buffer.empty()) {
+    if (io_->peer_gone) co_return false;
+    io_->buffer.release();
+    if (!co_await wait_for_request()) co_return false;
   }
   auto head = co_await read_head();
   if (!head) co_return false;

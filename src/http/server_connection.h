@@ -22,12 +22,15 @@ class ServerConnection {
   // Until the connection is closed by either side. Runs once.
   Task<void> run();
 
-  // Closes at once if no request is under way, otherwise after its answer.
+  // Closes after the answer that is under way, or when no request comes within
+  // Server::kLastChance.
   void close_when_idle();
   // Closes at once.
   void close() { io_->stream->close(); }
 
  private:
+  // False if none came.
+  Task<bool> wait_for_request();
   // Serves one request; false when the connection is over.
   Task<bool> serve_next();
   struct Head {

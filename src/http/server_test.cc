@@ -16,6 +16,7 @@
 #include "base/strings.h"
 #include "http/testing/raw_client.h"
 #include "net/listener.h"
+#include "net/testing/socket_pair.h"
 
 namespace alcove::http {
 namespace {
@@ -419,6 +420,28 @@ TEST(Server, ServesAListener) {
   EXPECT_FALSE(net::start_connect("127.0.0.1", port).and_then([&](UniqueFd again) {
     return net::testing::run(loop, net::finish_connect(std::move(again), std::chrono::seconds(5)));
   }));
+}
+
+TEST(Server, StoppingAnswersWhatWasOnItsWay) {
+  boost::asio::io_context loop(1);
+  Server server(loop, echo);
+  auto [server_end, client_end] = net::testing::make_stream_pair(loop);
+  server.serve_connection(std::move(server_end));
+  const auto exchange = [&, client = client_end.get()] {
+    EXPECT_TRUE(net::testing::run(loop, client->write("GET / HTTP/1.1\r\nHost: x\r\n\r\n")));
+    std::array<char, 4096> buffer;
+    const auto count = net::testing::run(loop, client->read_some(buffer));
+    return std::string(buffer.data(), count.value_or(0));
+  };
+  const std::string before = exchange();
+  EXPECT_TRUE(before.starts_with("HTTP/1.1 200 ")) << before;
+  EXPECT_EQ(before.find("Connection: close"), std::string::npos);
+  server.stop();
+  const std::string last = exchange();
+  EXPECT_TRUE(last.starts_with("HTTP/1.1 200 ")) << last;
+  EXPECT_NE(last.find("Connection: close\r\n"), std::string::npos);
+  client_end->close();
+  net::testing::run_until(loop, [&] { return server.connection_count() == 0; });
 }
 
 TEST(Server, WaitsQuietlyWhenDescriptorsRunOut) {

@@ -289,13 +289,14 @@ Result<void> serve(const ServeOptions& options) {
       (descriptors > 2 * kReservedDescriptors ? descriptors - kReservedDescriptors
                                               : descriptors / 2) /
       base.loops.size();
-  server_options.make_stream = [&slot = tls->identity()](const asio::any_io_executor& executor,
-                                                         UniqueFd fd) {
-    return std::make_unique<net::TlsStream>(executor, std::move(fd), slot.current());
-  };
   RequestCount api_requests;
   std::vector<std::unique_ptr<Front>> fronts;
   for (size_t i = 0; i < base.loops.size(); ++i) {
+    server_options.make_stream = [&slot = tls->identity(),
+                                  handshakes = std::make_shared<net::TlsHandshakes>()](
+                                     const asio::any_io_executor& executor, UniqueFd fd) {
+      return std::make_unique<net::TlsStream>(executor, std::move(fd), slot.current(), handshakes);
+    };
     fronts.push_back(std::make_unique<Front>(base.loops.loop(i), *base.node, api, api_requests,
                                              gateway::RoutingOptions{.domain = domain.name},
                                              gateway_options, server_options));
@@ -333,6 +334,7 @@ Result<void> serve(const ServeOptions& options) {
   stopping = true;
   meter.stop();
   preparing.join();
+  std::this_thread::sleep_for(http::Server::kLastChance);
   // A create that is cut short would leave a sandbox that nobody knows of until the next start.
   if (!api_requests.wait_for_none(kLastRequests)) log_warn("some requests to the API are cut off");
   base.loops.stop();

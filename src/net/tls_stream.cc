@@ -24,8 +24,9 @@ class TlsStream::Session {
  public:
   enum class Kind { kUnknown, kPlain, kTls };
 
-  Session(std::shared_ptr<FdWait> fd, TlsIdentityPtr identity)
-      : fd_(std::move(fd)), identity_(std::move(identity)) {}
+  Session(std::shared_ptr<FdWait> fd, TlsIdentityPtr identity,
+          std::shared_ptr<TlsHandshakes> handshakes)
+      : fd_(std::move(fd)), identity_(std::move(identity)), handshakes_(std::move(handshakes)) {}
 
   Kind kind() const { return kind_; }
   FdWait& fd() { return *fd_; }
@@ -60,6 +61,8 @@ class TlsStream::Session {
     tls_ = std::make_shared<TlsSession>(fd_);
     tls_->set_deadline(Direction::kRead, read_deadline_);
     tls_->set_deadline(Direction::kWrite, write_deadline_);
+    std::optional<TlsHandshakes::Mark> mark;
+    if (handshakes_) mark.emplace(*handshakes_, fd_);
     co_return co_await tls_->accept(identity_->context());
   }
 
@@ -70,6 +73,7 @@ class TlsStream::Session {
  private:
   const std::shared_ptr<FdWait> fd_;
   TlsIdentityPtr identity_;
+  const std::shared_ptr<TlsHandshakes> handshakes_;
   Kind kind_ = Kind::kUnknown;
   std::shared_ptr<TlsSession> tls_;
   // Until there is a session that knows them.
@@ -78,9 +82,9 @@ class TlsStream::Session {
 };
 
 TlsStream::TlsStream(const boost::asio::any_io_executor& executor, UniqueFd fd,
-                     TlsIdentityPtr identity)
+                     TlsIdentityPtr identity, std::shared_ptr<TlsHandshakes> handshakes)
     : TcpStream(executor, std::move(fd)),
-      session_(std::make_shared<Session>(fd_, std::move(identity))) {}
+      session_(std::make_shared<Session>(fd_, std::move(identity), std::move(handshakes))) {}
 
 TlsStream::~TlsStream() { close(); }
 

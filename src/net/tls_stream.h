@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "net/tcp_stream.h"
+#include "net/tls_handshakes.h"
 #include "net/tls_identity.h"
 
 namespace alcove::net {
@@ -14,7 +15,9 @@ namespace alcove::net {
 // own; a stream that is written to first is a plain one.
 class TlsStream final : public TcpStream {
  public:
-  TlsStream(const boost::asio::any_io_executor& executor, UniqueFd fd, TlsIdentityPtr identity);
+  // `handshakes` are those of the loop; nullptr: nobody counts.
+  TlsStream(const boost::asio::any_io_executor& executor, UniqueFd fd, TlsIdentityPtr identity,
+            std::shared_ptr<TlsHandshakes> handshakes = nullptr);
   ~TlsStream() override;
 
   Task<Result<size_t>> read_some(std::span<char> buffer) override;

@@ -13,6 +13,7 @@
 #include "net/testing/loop_runner.h"
 #include "net/testing/socket_pair.h"
 #include "net/tls_authority.h"
+#include "net/tls_client_stream.h"
 
 namespace alcove::net {
 namespace {
@@ -187,6 +188,74 @@ TEST_F(TlsStreamTest, RefusesOldVersionsForeignProtocolsAndGarbage) {
   ASSERT_GT(::send(peer_.get(), garbage.data(), garbage.size(), 0), 0);
   std::array<char, 8> buffer;
   EXPECT_FALSE(testing::run(loop_, stream_->read_some(buffer)));
+}
+
+TEST(TlsHandshakes, TheOldestOfTooManyIsGivenUp) {
+  boost::asio::io_context loop;
+  const auto handshakes = std::make_shared<TlsHandshakes>(/*most=*/2);
+  struct Half {
+    std::unique_ptr<TlsStream> stream;
+    UniqueFd client;
+    std::array<char, 8> buffer{};
+    std::optional<Result<size_t>> got;
+  };
+  std::array<Half, 3> halves;
+  for (Half& half : halves) {
+    auto [server, client] = testing::make_socket_pair();
+    half.client = std::move(client);
+    half.stream = std::make_unique<TlsStream>(loop.get_executor(), std::move(server),
+                                              made().identity, handshakes);
+    ASSERT_EQ(::send(half.client.get(), "\x16\x03\x01", 3, 0), 3);
+    boost::asio::co_spawn(loop, half.stream->read_some(half.buffer),
+                          [&half](std::exception_ptr, Result<size_t> got) { half.got = got; });
+    testing::run_until(loop, [&] { return handshakes->size() > 0; });
+  }
+  testing::run_until(loop, [&] { return halves[0].got.has_value(); });
+  EXPECT_EQ(halves[0].got->error().code(), Code::kCanceled);
+  EXPECT_FALSE(halves[1].got || halves[2].got);
+  EXPECT_EQ(handshakes->size(), 2u);
+  for (Half& half : halves) half.stream->close();
+  testing::run_until(loop, [&] { return halves[1].got && halves[2].got; });
+  EXPECT_EQ(handshakes->size(), 0u);
+}
+
+// A server's stream and a client's, both of one loop.
+class TlsClientStreamTest : public ::testing::Test {
+ protected:
+  TlsClientStreamTest() {
+    auto [server, client] = testing::make_socket_pair();
+    server_ = std::make_unique<TlsStream>(loop_.get_executor(), std::move(server), made().identity);
+    client_ = std::make_unique<TlsClientStream>(loop_.get_executor(), std::move(client));
+  }
+  boost::asio::io_context loop_;
+  std::unique_ptr<TlsStream> server_;
+  std::unique_ptr<TlsClientStream> client_;
+};
+
+TEST_F(TlsClientStreamTest, CarriesDataBothWaysWhateverTheCertificate) {
+  const std::string sent(300'000, 'x');
+  std::optional<Result<std::string>> received;
+  boost::asio::co_spawn(loop_, read_all(*server_),
+                        [&](std::exception_ptr, Result<std::string> got) { received = got; });
+  ASSERT_TRUE(testing::run(loop_, client_->shake_hands("not.the.name.of.the.certificate")));
+  EXPECT_EQ(client_->native_fd(), -1);
+  ASSERT_TRUE(testing::run(loop_, client_->write(sent)));
+  client_->shutdown_write();
+  testing::run_until(loop_, [&] { return received.has_value(); });
+  ASSERT_TRUE(*received);
+  EXPECT_TRUE(**received == sent);
+  ASSERT_TRUE(testing::run(loop_, server_->write("answer")));
+  server_->close();
+  EXPECT_EQ(*testing::run(loop_, read_all(*client_)), "answer");
+}
+
+TEST_F(TlsClientStreamTest, FailsWithAServerThatSpeaksSomethingElse) {
+  auto [server, client] = testing::make_socket_pair();
+  TlsClientStream stream(loop_.get_executor(), std::move(client));
+  const std::string plain = "HTTP/1.1 400 Bad Request\r\n\r\n";
+  ASSERT_GT(::send(server.get(), plain.data(), plain.size(), 0), 0);
+  EXPECT_FALSE(testing::run(loop_, stream.shake_hands("")));
+  EXPECT_FALSE(testing::run(loop_, stream.write("x")));
 }
 
 TEST(TlsAuthority, VouchesForNothingButItsDomain) {

@@ -22,6 +22,7 @@ _NODE_TESTS = _CONFORMANCE / "js"
 _SECURITY = paths.TESTS / "security"
 _CHAOS = paths.TESTS / "chaos"
 _DOCS = paths.TESTS / "docs"
+_BROWSER = paths.TESTS / "browser"
 _NETWORK = paths.TESTS / "network"
 _FULL_TEMPLATE = paths.TESTS / "full_template"
 _POOL_SIZE = "8GiB"
@@ -165,6 +166,18 @@ def docs(environ, *, only=(), extra=()):
         "ALCOVE_NODE_MODULES": str(clients.node_modules_for(newest)),
     }
     files = _python_files(_DOCS, only)
+    return _pytest(newest, files, environ, "", extra) if files else results.Counts()
+
+
+def browser(environ, *, only=(), extra=()):
+    """The newest npm client in a web page."""
+    newest = clients.generations()[-1]
+    environ = environ | {
+        "PATH": f"{clients.node_bin()}{os.pathsep}{environ['PATH']}",
+        "ALCOVE_BUNDLER": str(clients.bundler()),
+        "ALCOVE_NODE_MODULES": str(clients.node_modules_for(newest)),
+    }
+    files = _python_files(_BROWSER, only)
     return _pytest(newest, files, environ, "", extra) if files else results.Counts()
 
 

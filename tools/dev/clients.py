@@ -75,9 +75,18 @@ def jupyter_python():
 
 def node_modules_for(generation):
     """A directory whose node_modules holds the generation's npm packages."""
+    return _node_modules(generation.name, generation.npm)
+
+
+def bundler():
+    """The program that bundles scripts for a browser."""
+    return _node_modules("bundler", _load()["bundler"]["npm"]) / "node_modules" / ".bin" / "esbuild"
+
+
+def _node_modules(name, pins):
     node = node_bin()
-    pins = sorted(generation.npm)
-    with cache.entry("clients", f"npm-{generation.name}-{_digest([*pins, str(node)])}") as (path, complete):
+    pins = sorted(pins)
+    with cache.entry("clients", f"npm-{name}-{_digest([*pins, str(node)])}") as (path, complete):
         if not complete:
             _npm_install(path, pins, node)
     return path

@@ -26,6 +26,9 @@ _PACKAGES = {
     "runners": """
         default-jdk-headless
     """,
+    "browser": """
+        chromium libnss3-tools
+    """,
     "lint": """
         clang-format-19 clang-tidy-19
     """,

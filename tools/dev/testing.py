@@ -36,6 +36,7 @@ STAGES = {
     "runners": "the code interpreter's language runners, without a server",
     "conformance": "the official clients against a real server",
     "security": "attempts to get out of a sandbox, or at another one",
+    "browser": "the official client in a web page, against the TLS domain",
     "docs": "the documentation's examples, run as they are shown",
     "chaos": "servers that are killed, stopped and replaced while they work",
     "network": "what sandboxes and builds reach, in an internet that the test makes",
@@ -82,7 +83,7 @@ def plan(options):
         else:
             known = [*STAGES, *sorted(client_stages.names())]
             raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
-    for stage in ("dev", "security", "docs", "chaos", "network", "full_template"):
+    for stage in ("dev", "security", "browser", "docs", "chaos", "network", "full_template"):
         if any((paths.TESTS / stage / f"test_{stem}.py").exists() for stem in files):
             stages.append(stage)
     if any((runner_stage.FOLDER / f"test_{stem}.py").exists() for stem in files):
@@ -115,7 +116,7 @@ class Run:
     def __init__(self, plan):
         self.plan = plan
         self.stages = []
-        self.needs_server = bool({"conformance", "security", "docs", "chaos"} & set(plan.stages))
+        self.needs_server = bool({"conformance", "security", "browser", "docs", "chaos"} & set(plan.stages))
         self.needs_clients = self.needs_server or bool({"network", "full_template"} & set(plan.stages))
 
     def stage(self, name, work, note=""):
@@ -166,6 +167,8 @@ class Run:
             groups.add("lint")
         if "runners" in self.plan.stages:
             groups.add("runners")
+        if "browser" in self.plan.stages:
+            groups.add("browser")
         if self.needs_clients:
             groups.add("serve")
         deps.ensure(*sorted(groups))
@@ -177,6 +180,8 @@ class Run:
         for generation in self._generations():
             clients.python_for(generation)
             clients.node_modules_for(generation)
+        if "browser" in self.plan.stages:
+            clients.bundler()
 
     def _generations(self):
         chosen = [g for g in clients.generations() if not self.plan.generations or g.name in self.plan.generations]
@@ -213,6 +218,8 @@ class Run:
             self._conformance({mode: of_mode | load for mode, of_mode in environs.items()})
         if "security" in self.plan.stages:
             self.stage("security", lambda: client_stages.security(environ, only=self.plan.files, extra=self.plan.pytest))
+        if "browser" in self.plan.stages:
+            self.stage("browser", lambda: client_stages.browser(environ, only=self.plan.files, extra=self.plan.pytest))
         if "docs" in self.plan.stages:
             self.stage("docs", lambda: client_stages.docs(environs["tls"], only=self.plan.files, extra=self.plan.pytest))
         if "chaos" in self.plan.stages:
