@@ -89,7 +89,7 @@ def requires(*version, why):
 @dataclasses.dataclass
 class Reply:
     status: int
-    headers: dict  # lower-case names
+    headers: dict  # lower-case names; several of one name are joined
     body: bytes
 
     @property
@@ -124,7 +124,10 @@ def request(method, path, *, body=None, headers=None, url=API_URL, host=None, ke
             connection.putheader(*(("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(len(payload)))))
         connection.endheaders(payload if not chunked else [payload], encode_chunked=chunked)
         response = connection.getresponse()
-        return Reply(response.status, {n.lower(): v for n, v in response.getheaders()}, response.read())
+        fields = {}
+        for name, value in response.getheaders():
+            fields[name.lower()] = f"{fields[name.lower()]}, {value}" if name.lower() in fields else value
+        return Reply(response.status, fields, response.read())
     finally:
         connection.close()
 

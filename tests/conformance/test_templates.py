@@ -66,9 +66,10 @@ async def test_limits_are_the_recipes(make_from):
 
 
 @pytest.mark.limit(700)
-async def test_an_old_debian(make_from):
-    sandbox = await make_from("old-debian")
-    assert "bullseye" in await _out(sandbox, "cat /etc/os-release")
+@pytest.mark.parametrize(("template", "release"), [("debian-12", "bookworm"), ("old-debian", "bullseye")])
+async def test_an_older_debian(make_from, template, release):
+    sandbox = await make_from(template)
+    assert release in await _out(sandbox, "cat /etc/os-release")
     assert await _out(sandbox, "whoami; pwd") == "user\n/home/user\n"
     await got(sandbox.files.write("a/b.txt", "hello"))
     assert await _out(sandbox, "stat -c %U a/b.txt; cat a/b.txt") == "user\nhello"
