@@ -25,6 +25,8 @@ API_URL = os.environ["E2B_API_URL"]
 SANDBOX_URL = os.environ["E2B_SANDBOX_URL"]
 DATA_DIR = os.environ.get("ALCOVE_DATA")
 PROGRAM = os.environ.get("ALCOVE_BIN")
+# The preset of a server that was built with a sanitizer.
+SANITIZED = os.environ.get("ALCOVE_SANITIZED")
 
 VERSION = tuple(int(part) for part in importlib.metadata.version("e2b").split(".")[:2])
 
@@ -84,6 +86,11 @@ class Client:
 
 def requires(*version, why):
     return pytest.mark.skipif(VERSION < version, reason=f"e2b {'.'.join(map(str, VERSION))}: {why}")
+
+
+# Linked to this machine's C library, as the address and thread sanitizers need it, an agent runs only
+# in roots that have one like it.
+static_agent = pytest.mark.skipif(SANITIZED in ("asan", "tsan"), reason="the agent is not static in this build")
 
 
 @dataclasses.dataclass

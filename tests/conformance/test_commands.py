@@ -3,6 +3,7 @@
 """commands.run and what belongs to it: output, exit codes, background, stdin, environment."""
 
 import asyncio
+import hashlib
 import time
 
 import pytest
@@ -285,9 +286,31 @@ async def test_working_directory(sandbox):
     assert (await got(sandbox.commands.run("pwd", cwd="~/deep"))).stdout == "/home/user/deep\n"
 
 
-async def test_missing_working_directory(sandbox):
-    with raises(InvalidArgumentException, "/no/such/place"):
-        await got(sandbox.commands.run("pwd", cwd="/no/such/place"))
+@pytest.mark.parametrize("place", ["/no/such/place", "no/such/place", "/etc/passwd", "/root/.ssh", "~root"])
+async def test_missing_working_directory(sandbox, place):
+    await got(sandbox.commands.run("mkdir -p -m 700 /root/.ssh", user="root"))
+    # Nor one that this user may not enter.
+    with raises(InvalidArgumentException, place):
+        await got(sandbox.commands.run("pwd", cwd=place))
+
+
+async def test_groups_are_those_of_the_sandbox(sandbox):
+    await got(sandbox.commands.run("groupadd -g 4321 team && usermod -aG team user && useradd -m -s /bin/sh -G team other", user="root"))
+    # Looked up anew when the files changed, by the agent as by programs.
+    assert "4321" in (await got(sandbox.commands.run("id -G"))).stdout.split()
+    assert "team" in (await got(sandbox.commands.run("id -Gn", user="other"))).stdout.split()
+    written = await got(sandbox.files.write("mine", "x", user="other"))
+    assert (written.path, (await got(sandbox.files.get_info("/home/other/mine"))).owner) == ("/home/other/mine", "other")
+    await got(sandbox.commands.run("userdel other", user="root"))
+    with raises(AuthenticationException):
+        await got(sandbox.commands.run("true", user="other"))
+
+
+async def test_input_of_megabytes_in_one_call(sandbox):
+    handle = await got(sandbox.commands.run("head -c 2500000 | sha256sum", background=True, stdin=True))
+    data = bytes(range(250)) * 10_000
+    await got(sandbox.commands.send_stdin(handle.pid, data))
+    assert (await got(handle.wait())).stdout.split()[0] == hashlib.sha256(data).hexdigest()
 
 
 @pytest.mark.smoke
@@ -331,7 +354,11 @@ async def test_timeout_is_no_exit_even_when_the_command_dies_of_it(sandbox):
     # A grandchild holds the output: only the main process is killed, and that is no end with -1.
     with raises(TimeoutException):
         await got(sandbox.commands.run("sleep 300 & sleep 300", timeout=2))
-    assert await got(sandbox.commands.list()) == []
+
+    async def gone():
+        return await got(sandbox.commands.list()) == []
+
+    assert await eventually(gone, within=8)
 
 
 async def test_timeout_that_is_long_enough(sandbox):

@@ -8,7 +8,7 @@ import struct
 
 import pytest
 from e2b import CommandExitException
-from harness import api, eventually, got, raises, to_sandbox
+from harness import api, eventually, got, raises, static_agent, to_sandbox
 
 # These are built after `base`, while other tests run already.
 _BUILD_LIMIT = 600
@@ -66,7 +66,9 @@ async def test_limits_are_the_recipes(make_from):
 
 
 @pytest.mark.limit(700)
-@pytest.mark.parametrize(("template", "release"), [("debian-12", "bookworm"), ("old-debian", "bullseye")])
+@pytest.mark.parametrize(
+    ("template", "release"), [("debian-12", "bookworm"), pytest.param("old-debian", "bullseye", marks=static_agent)]
+)
 async def test_an_older_debian(make_from, template, release):
     sandbox = await make_from(template)
     assert release in await _out(sandbox, "cat /etc/os-release")
@@ -75,6 +77,7 @@ async def test_an_older_debian(make_from, template, release):
     assert await _out(sandbox, "stat -c %U a/b.txt; cat a/b.txt") == "user\nhello"
 
 
+@static_agent
 @pytest.mark.limit(700)
 async def test_a_bare_busybox(make_from):
     sandbox = await make_from("busybox")
@@ -94,6 +97,7 @@ async def test_a_bare_busybox(make_from):
     )
 
 
+@static_agent
 @pytest.mark.limit(700)
 async def test_a_root_with_one_program_and_nothing_else(make_from):
     sandbox = await make_from("one-program")
@@ -112,6 +116,7 @@ async def test_a_root_with_one_program_and_nothing_else(make_from):
     assert failure.value.exit_code == 127
 
 
+@static_agent
 @pytest.mark.limit(700)
 async def test_musl_and_busybox_as_alpine(make_from):
     sandbox = await make_from("alpine")

@@ -22,6 +22,7 @@ import newcomer_stage
 import paths
 import results
 import runner_stage
+import sanitized_stage
 import unit_stages
 
 STAGES = {
@@ -36,10 +37,14 @@ STAGES = {
     "chaos": "servers that are killed, stopped and replaced while they work",
     "network": "what sandboxes and builds reach, in an internet that the test makes",
     "tsan": "unit tests under the thread sanitizer (only with --full or by name)",
+    "clients-asan": "the newest clients; server and agents under address and undefined sanitizers (only with --full or by name)",
+    "clients-tsan": "the same under the thread sanitizer (only with --full or by name)",
+    "clients-ubsan": "the same under the undefined sanitizer, static agents (only with --full or by name)",
     "newcomer": "README's first steps in a fresh Debian root (only with --full or by name)",
 }
 _QUICK = ("units", "conformance")
-_FULL_ONLY = ("tsan", "newcomer")
+_SANITIZED = {f"clients-{preset}": preset for preset in sanitized_stage.PRESETS}
+_FULL_ONLY = ("tsan", *_SANITIZED, "newcomer")
 _FUZZ_SECONDS = 120
 _FULL_FUZZ_SECONDS = 1800
 _CHAOS_ROUNDS = 3
@@ -82,7 +87,7 @@ def plan(options):
             stages.append(stage)
     if any((runner_stage.FOLDER / f"test_{stem}.py").exists() for stem in files):
         stages.append("runners")
-    if any(client_stages.is_conformance(stem) for stem in files):
+    if any(client_stages.is_conformance(stem) for stem in files) and not _SANITIZED.keys() & set(stages):
         stages.append("conformance")
     if rooms and not {"units", "asan", "tsan"} & set(stages):
         stages.append("units")
@@ -111,7 +116,7 @@ class Run:
         self.plan = plan
         self.stages = []
         self.needs_server = bool({"conformance", "security", "docs", "chaos"} & set(plan.stages))
-        self.needs_clients = self.needs_server or "network" in plan.stages
+        self.needs_clients = self.needs_server or bool({"network", *_SANITIZED} & set(plan.stages))
 
     def stage(self, name, work, note=""):
         """Runs one stage to its end, whatever happens in it. Returns False if it failed."""
@@ -147,6 +152,9 @@ class Run:
                             self._with_server(server)
                         if "network" in self.plan.stages:
                             self._network()
+                        for stage in self.plan.stages:
+                            if stage in _SANITIZED:
+                                self._sanitized(stage)
             finally:
                 if server:
                     self.stage("cleanup", lambda: _cleanup(server))
@@ -217,6 +225,14 @@ class Run:
             self.stages.append(results.Stage("network", 0, skipped, "needs a server of its own, not --server-env"))
             return
         self.stage("network", lambda: network_stage.run(only=self.plan.files, extra=self.plan.pytest))
+
+    def _sanitized(self, stage):
+        if self.plan.server_env:
+            skipped = results.Counts(skipped=1)
+            self.stages.append(results.Stage(stage, 0, skipped, "needs a server of its own, not --server-env"))
+            return
+        preset = _SANITIZED[stage]
+        self.stage(stage, lambda: sanitized_stage.run(preset, only=self.plan.files, extra=self.plan.pytest))
 
     def _conformance(self, environ):
         for generation in clients.generations():
