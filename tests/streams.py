@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the alcove authors
-"""Streaming calls to the agent on connections of their own, read as slowly, left open as long and cut
-as rudely as a test likes. The SDK's streams do none of that."""
+"""Streaming calls to the agent without the SDK: the framing, and calls on connections of their own,
+read as slowly, left open as long and cut as rudely as a test likes."""
 
 import http.client
 import json
@@ -14,9 +14,19 @@ from harness import SANDBOX_URL
 _AGENT_PORT = "49983"
 
 
-def _envelope(message):
+def envelope(message):
     data = json.dumps(message).encode()
     return struct.pack(">BI", 0, len(data)) + data
+
+
+def messages_of(body):
+    """The messages in the body of an answer, the end of the stream last."""
+    messages, at = [], 0
+    while at < len(body):
+        _, size = struct.unpack_from(">BI", body, at)
+        messages.append(json.loads(body[at + 5 : at + 5 + size]))
+        at += 5 + size
+    return messages
 
 
 class Stream:
@@ -43,7 +53,7 @@ class Stream:
         self._connection.endheaders()
 
     def send(self, message):
-        data = _envelope(message)
+        data = envelope(message)
         self._connection.send(b"%x\r\n%s\r\n" % (len(data), data))
 
     def finish(self):

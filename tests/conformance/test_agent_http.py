@@ -2,12 +2,11 @@
 # Copyright the alcove authors
 """The agent's plain HTTP endpoints and the rules of its transport, where no SDK call shows them."""
 
-import json
-import struct
 import time
 
 import pytest
 from harness import to_sandbox
+from streams import envelope, messages_of
 
 pytestmark = pytest.mark.wire
 
@@ -26,16 +25,10 @@ def _call(box, method, path, *, headers=None, token=True, **options):
 
 def _stream(box, method, message, **headers):
     """The messages that a streaming call gives."""
-    data = json.dumps(message).encode()
     fields = {"Content-Type": "application/connect+json"} | {name.replace("_", "-"): value for name, value in headers.items()}
-    reply = _call(box, "POST", f"/process.Process/{method}", body=struct.pack(">BI", 0, len(data)) + data, headers=fields)
+    reply = _call(box, "POST", f"/process.Process/{method}", body=envelope(message), headers=fields)
     assert (reply.status, reply.headers["content-type"]) == (200, "application/connect+json")
-    messages, at = [], 0
-    while at < len(reply.body):
-        _, size = struct.unpack_from(">BI", reply.body, at)
-        messages.append(json.loads(reply.body[at + 5 : at + 5 + size]))
-        at += 5 + size
-    return messages
+    return messages_of(reply.body)
 
 
 def test_health(box):
