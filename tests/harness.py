@@ -44,6 +44,8 @@ BY_DOMAIN = _domain_settings()
 # Clients read it once, with their first connection. It holds the system's certificates too.
 if "SSL_CERT_FILE" in BY_DOMAIN:
     os.environ["SSL_CERT_FILE"] = BY_DOMAIN["SSL_CERT_FILE"]
+# The preset of a server that was built with a sanitizer.
+SANITIZED = os.environ.get("ALCOVE_SANITIZED")
 
 VERSION = tuple(int(part) for part in importlib.metadata.version("e2b").split(".")[:2])
 
@@ -109,10 +111,15 @@ def requires(*version, why):
     return pytest.mark.skipif(VERSION < version, reason=f"e2b {'.'.join(map(str, VERSION))}: {why}")
 
 
+# Linked to this machine's C library, as the address and thread sanitizers need it, an agent runs only
+# in roots that have one like it.
+static_agent = pytest.mark.skipif(SANITIZED in ("asan", "tsan"), reason="the agent is not static in this build")
+
+
 @dataclasses.dataclass
 class Reply:
     status: int
-    headers: dict  # lower-case names
+    headers: dict  # lower-case names; several of one name are joined
     body: bytes
 
     @property
@@ -147,7 +154,10 @@ def request(method, path, *, body=None, headers=None, url=API_URL, host=None, ke
             connection.putheader(*(("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(len(payload)))))
         connection.endheaders(payload if not chunked else [payload], encode_chunked=chunked)
         response = connection.getresponse()
-        reply = Reply(response.status, {n.lower(): v for n, v in response.getheaders()}, response.read())
+        fields = {}
+        for name, value in response.getheaders():
+            fields[name.lower()] = f"{fields[name.lower()]}, {value}" if name.lower() in fields else value
+        reply = Reply(response.status, fields, response.read())
         record.reply(method, path, reply.status, reply.body)
         return reply
     finally:

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import socket
-import struct
 import urllib.parse
 from pathlib import Path
 
@@ -82,8 +81,3 @@ def call(box, method, path, body=None, headers=None, token=True, **options):
     """One request to the sandbox's agent."""
     fields = (headers or {}) | ({"X-Access-Token": token_of(box)} if token is True else {})
     return to_sandbox(method, path, box.sandbox_id, body=body, headers=fields, **options)
-
-
-def envelope(message):
-    data = json.dumps(message).encode()
-    return b"\0" + struct.pack(">I", len(data)) + data

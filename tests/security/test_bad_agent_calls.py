@@ -7,7 +7,8 @@ import json
 
 import pytest
 from harness import API_KEY
-from hostile import AGENT_PORT, BYTES, JSON, STREAM, call, envelope, error_of, raw, statuses, to_agent, token_of
+from hostile import AGENT_PORT, BYTES, JSON, STREAM, call, error_of, raw, statuses, to_agent, token_of
+from streams import envelope
 
 pytestmark = pytest.mark.usefixtures("server_is_unharmed")
 

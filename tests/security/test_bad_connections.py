@@ -11,7 +11,8 @@ import time
 
 import pytest
 from harness import API_KEY, DATA_DIR, api, eventually
-from hostile import STREAM, Usage, call, dial, drain, envelope, error_of, statuses, to_agent
+from hostile import STREAM, Usage, call, dial, drain, error_of, statuses, to_agent
+from streams import envelope
 
 pytestmark = pytest.mark.usefixtures("server_is_unharmed")
 

@@ -25,7 +25,6 @@ pytestmark = pytest.mark.usefixtures("server_is_unharmed")
         b"GET health HTTP/1.1",
         b"GET /hea\tlth HTTP/1.1",
         b"GET /health\x00 HTTP/1.1",
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     ],
     ids=repr,
 )

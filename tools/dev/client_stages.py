@@ -37,7 +37,10 @@ _FULL_TEMPLATE_LIMIT = 3600
 class TestServer:
     """A server on a fresh data directory and a free port; leaves nothing behind."""
 
-    def __init__(self, *, templates=(), options=(), environ=None, full_load=False, slim=True):
+    def __init__(
+        self, *, templates=(), options=(), environ=None, full_load=False, slim=True, program=None, own_templates=None
+    ):
+        """`own_templates`: only these of tests/templates."""
         data = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
         owners.mark(data)
         # These recipes get their roots here, from this machine's busybox and musl.
@@ -45,6 +48,9 @@ class TestServer:
         shutil.copytree(paths.TESTS / "templates", own)
         console.run([own / "make-busybox-root", own])
         console.run([own / "make-alpine-root", own])
+        for recipe in own.glob("*/recipe.toml"):
+            if own_templates is not None and recipe.parent.name not in own_templates:
+                shutil.rmtree(recipe.parent)
         self.server = serving.Server(
             data=data,
             listen=f"127.0.0.1:{_free_port()}",
@@ -54,9 +60,11 @@ class TestServer:
             # The full code-interpreter-v1 would be built beside the tests.
             options=(*(["--slim"] if slim else []), *options),
             environ=environ,
+            program=program or paths.program("alcove"),
         )
         # mkdtemp makes it private; an ordinary data directory can be passed through.
         self.server.data.chmod(0o755)
+        self.kept_log = paths.BUILD / "test-server.log"
         self._process = None
 
     def start(self):
@@ -83,10 +91,9 @@ class TestServer:
         left += [f"process {pid} is still there" for pid in serving.processes_of(self.server.data)]
         left += [f"{point} is still mounted" for point in serving.mounts_below(self.server.data)]
         if self.server.log_file.exists():
-            kept = paths.BUILD / "test-server.log"
-            kept.parent.mkdir(exist_ok=True)
-            shutil.copyfile(self.server.log_file, kept)
-            console.say(f"    the server's log: {kept}")
+            self.kept_log.parent.mkdir(exist_ok=True)
+            shutil.copyfile(self.server.log_file, self.kept_log)
+            console.say(f"    the server's log: {self.kept_log}")
         if not left:
             shutil.rmtree(self.server.data)
         return left

@@ -43,7 +43,7 @@ First steps on a fresh Debian 12 machine, as root:
 
 While working on alcove:
 
-  ./dev build debug             compile a preset: release, debug, asan, tsan
+  ./dev build debug             compile a preset: release, debug, asan, tsan, ubsan
   ./dev test --quick            unit tests, and one smoke run per client
   ./dev test http connect       unit tests of two rooms of src/
   ./dev test commands files     these client tests, every generation of clients

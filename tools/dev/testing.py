@@ -25,6 +25,7 @@ import newcomer_stage
 import paths
 import results
 import runner_stage
+import sanitized_stage
 import unit_stages
 
 STAGES = {
@@ -42,10 +43,14 @@ STAGES = {
     "network": "what sandboxes and builds reach, in an internet that the test makes",
     "full_template": "the full build of code-interpreter-v1, and its packages (only with --full or by name)",
     "tsan": "unit tests under the thread sanitizer (only with --full or by name)",
+    "clients-asan": "the newest clients; server and agents under address and undefined sanitizers (only with --full or by name)",
+    "clients-tsan": "the same under the thread sanitizer (only with --full or by name)",
+    "clients-ubsan": "the same under the undefined sanitizer, static agents (only with --full or by name)",
     "newcomer": "README's first steps in a fresh Debian root (only with --full or by name)",
 }
 _QUICK = ("units", "conformance")
-_FULL_ONLY = ("full_template", "tsan", "newcomer")
+_SANITIZED = {f"clients-{preset}": preset for preset in sanitized_stage.PRESETS}
+_FULL_ONLY = ("full_template", "tsan", *_SANITIZED, "newcomer")
 _FUZZ_SECONDS = 120
 _FULL_FUZZ_SECONDS = 1800
 _CHAOS_ROUNDS = 3
@@ -88,7 +93,7 @@ def plan(options):
             stages.append(stage)
     if any((runner_stage.FOLDER / f"test_{stem}.py").exists() for stem in files):
         stages.append("runners")
-    if any(client_stages.is_conformance(stem) for stem in files):
+    if any(client_stages.is_conformance(stem) for stem in files) and not _SANITIZED.keys() & set(stages):
         stages.append("conformance")
     if rooms and not {"units", "asan", "tsan"} & set(stages):
         stages.append("units")
@@ -117,7 +122,7 @@ class Run:
         self.plan = plan
         self.stages = []
         self.needs_server = bool({"conformance", "security", "browser", "docs", "chaos"} & set(plan.stages))
-        self.needs_clients = self.needs_server or bool({"network", "full_template"} & set(plan.stages))
+        self.needs_clients = self.needs_server or bool({"network", "full_template", *_SANITIZED} & set(plan.stages))
 
     def stage(self, name, work, note=""):
         """Runs one stage to its end, whatever happens in it. Returns False if it failed."""
@@ -155,6 +160,9 @@ class Run:
                             self._network()
                         if "full_template" in self.plan.stages:
                             self._full_template()
+                        for stage in self.plan.stages:
+                            if stage in _SANITIZED:
+                                self._sanitized(stage)
             finally:
                 if server:
                     self.stage("cleanup", lambda: _cleanup(server))
@@ -245,6 +253,14 @@ class Run:
             self.stage("full_template", lambda: client_stages.full_template(environ, extra=self.plan.pytest))
             return
         self.stage("full_template", lambda: full_template_stage.run(extra=self.plan.pytest))
+
+    def _sanitized(self, stage):
+        if self.plan.server_env:
+            skipped = results.Counts(skipped=1)
+            self.stages.append(results.Stage(stage, 0, skipped, "needs a server of its own, not --server-env"))
+            return
+        preset = _SANITIZED[stage]
+        self.stage(stage, lambda: sanitized_stage.run(preset, only=self.plan.files, extra=self.plan.pytest))
 
     def _conformance(self, environs):
         records, passed = {}, True
