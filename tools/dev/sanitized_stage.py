@@ -41,7 +41,7 @@ def run(preset, *, only=(), extra=()):
         server.wait_until_ready()
         environ = server.environ() | client_stages.load_environ(full=False) | {"ALCOVE_SANITIZED": preset}
         newest = clients.generations()[-1]
-        for title, work in client_stages.suites(newest, environ, only=only, extra=extra):
+        for title, work in client_stages.suites(newest, "plain", environ, only=only, extra=extra):
             console.say(f"    {title}")
             counts += work()
     finally:
