@@ -403,12 +403,17 @@ def _box(label, values):
         "median": Near(middle),
         "third_quartile": Near(high),
         "max": Near(max(high, *inside)),
-        "outliers": [value for value in values if value not in inside],
+        "outliers": [v for v in values if v < low - reach] + [v for v in values if v > high + reach],
     }
 
 
 def _boxes(groups, **more):
     return {"type": "box_and_whisker", "elements": [_box(name, values) for name, values in groups.items()]} | more
+
+
+def _are_simple(chart):
+    """The published extractor takes a pair of outliers for a line of the box."""
+    return all(len(box["outliers"]) < 2 for box in chart["elements"])
 
 
 def _box_data(rng):
@@ -419,7 +424,8 @@ def _box_data(rng):
 def _filled_boxes(rng):
     groups = _box_data(rng)
     code = f"plt.boxplot({list(groups.values())}, patch_artist=True)\nplt.xticks([1, 2, 3], {list(groups)})\nplt.ylabel('t (ms)')"
-    return code, _boxes(groups, y_label="t (ms)", y_unit="ms", x_label=None)
+    chart = _boxes(groups, y_label="t (ms)", y_unit="ms", x_label=None)
+    return code, chart, _are_simple(chart)
 
 
 @_kind
@@ -454,7 +460,8 @@ def _seaborn_boxes(rng):
     groups = {name: _numbers(rng, count=8) for name in "pq"}
     x = [name for name, values in groups.items() for _ in values]
     y = [value for values in groups.values() for value in values]
-    return f"import seaborn as sns\nsns.boxplot(x={x}, y={y})", _boxes(groups)
+    chart = _boxes(groups)
+    return f"import seaborn as sns\nsns.boxplot(x={x}, y={y})", chart, _are_simple(chart)
 
 
 # Figures with several axes, and what has no data of its own
