@@ -4,7 +4,7 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# One of: none, address (address + undefined + fuzzer-no-link), thread.
+# One of: none, address (address + undefined + fuzzer-no-link), thread, undefined.
 set(ALCOVE_SANITIZE "none" CACHE STRING "Sanitizers to build with")
 option(ALCOVE_WERROR "Treat warnings as errors" OFF)
 
@@ -35,6 +35,9 @@ if(ALCOVE_SANITIZE STREQUAL "address")
 elseif(ALCOVE_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread)
   add_link_options(-fsanitize=thread)
+elseif(ALCOVE_SANITIZE STREQUAL "undefined")
+  add_compile_options(-fsanitize=undefined -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=undefined)
 elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
   add_link_options(-Wl,-z,relro,-z,now)

@@ -67,12 +67,20 @@ function(alcove_program target)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 endfunction()
 
-# A program that must run inside any Linux root: fully static, except under sanitizers,
-# which cannot be linked statically.
+# A program that must run inside any Linux root: fully static, except under the address and thread
+# sanitizers, which cannot be linked statically. Then it needs a root with a C library at least as
+# new as the build's, and nothing else of it.
 function(alcove_static_program target)
   alcove_program(${target})
+  if(NOT ALCOVE_SANITIZE STREQUAL "none")
+    target_sources(${target} PRIVATE "${CMAKE_SOURCE_DIR}/src/base/sanitizer_options.cc")
+  endif()
   if(ALCOVE_SANITIZE STREQUAL "none")
     # Equal functions (templates make many) are kept once: less to map in every sandbox.
     target_link_options(${target} PRIVATE -static -Wl,--icf=safe)
+  elseif(ALCOVE_SANITIZE STREQUAL "undefined")
+    target_link_options(${target} PRIVATE -static)
+  else()
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
 endfunction()

@@ -5,15 +5,34 @@
 import asyncio
 import faulthandler
 import inspect
+import os
 import signal
 
 import e2b
 import pytest
+import recorder
 from harness import API_KEY, Client, api, got, run_alcove
 
 # The async client keeps connections per event loop, so there is one for the whole session.
 _LOOP = asyncio.new_event_loop()
 _DEFAULT_LIMIT = 60
+
+
+# Where stack traces go: pytest keeps what a test writes to the usual place, and a run that ends
+# within a test shows nothing of it.
+_stderr = None
+
+
+def pytest_configure(config):
+    global _stderr
+    _stderr = os.fdopen(os.dup(2), "w")
+    if "ALCOVE_RECORD" in os.environ:
+        recorder.start()
+
+
+def pytest_sessionfinish(session):
+    if "ALCOVE_RECORD" in os.environ:
+        recorder.record.save(os.environ["ALCOVE_RECORD"])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -36,7 +55,7 @@ def pytest_runtest_call(item):
     before = signal.signal(signal.SIGALRM, expire)
     signal.alarm(limit)
     # A call that blocks in native code sees no signal: then the whole run ends, with a stack trace.
-    faulthandler.dump_traceback_later(limit + 130, exit=True)
+    faulthandler.dump_traceback_later(limit + 130, exit=True, file=_stderr)
     try:
         yield
     finally:
@@ -75,7 +94,7 @@ def sandbox(make_sandbox):
     return _LOOP.run_until_complete(make_sandbox())
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_now():
     """A function that runs a coroutine to its end, for fixtures that prepare something."""
     return _LOOP.run_until_complete

@@ -20,10 +20,13 @@ from pathlib import Path
 
 import e2b
 import pytest
+from recorder import record
 
 API_KEY = os.environ["E2B_API_KEY"]
-API_URL = os.environ["E2B_API_URL"]
-SANDBOX_URL = os.environ["E2B_SANDBOX_URL"]
+# Where the tests' own requests go. What the clients know is another matter: these URLs, or the
+# TLS domain and nothing else.
+API_URL = SANDBOX_URL = os.environ["ALCOVE_ORIGIN"]
+TLS = "E2B_DOMAIN" in os.environ
 DATA_DIR = os.environ.get("ALCOVE_DATA")
 PROGRAM = os.environ.get("ALCOVE_BIN")
 TESTS = Path(__file__).parent
@@ -41,6 +44,8 @@ BY_DOMAIN = _domain_settings()
 # Clients read it once, with their first connection. It holds the system's certificates too.
 if "SSL_CERT_FILE" in BY_DOMAIN:
     os.environ["SSL_CERT_FILE"] = BY_DOMAIN["SSL_CERT_FILE"]
+# The preset of a server that was built with a sanitizer.
+SANITIZED = os.environ.get("ALCOVE_SANITIZED")
 
 VERSION = tuple(int(part) for part in importlib.metadata.version("e2b").split(".")[:2])
 
@@ -76,7 +81,9 @@ class Client:
     Sandbox: type
 
     async def create(self, template=None, *, timeout=120, **options):
-        return await got(self.Sandbox.create(template, timeout=timeout, **options))
+        # Until 2.0 the sync client's constructor is what creates.
+        make = getattr(self.Sandbox, "create", self.Sandbox)
+        return await got(make(template, timeout=timeout, **options))
 
     async def read_stream(self, sandbox, path):
         """Yields the chunks of a streamed download."""
@@ -95,6 +102,8 @@ class Client:
             yield await got(paginator.next_items())
 
     async def listed(self, **options):
+        if VERSION < (2, 0):
+            return await got(self.Sandbox.list(**options))
         return [entry async for page in self.pages(**options) for entry in page]
 
 
@@ -102,10 +111,15 @@ def requires(*version, why):
     return pytest.mark.skipif(VERSION < version, reason=f"e2b {'.'.join(map(str, VERSION))}: {why}")
 
 
+# Linked to this machine's C library, as the address and thread sanitizers need it, an agent runs only
+# in roots that have one like it.
+static_agent = pytest.mark.skipif(SANITIZED in ("asan", "tsan"), reason="the agent is not static in this build")
+
+
 @dataclasses.dataclass
 class Reply:
     status: int
-    headers: dict  # lower-case names
+    headers: dict  # lower-case names; several of one name are joined
     body: bytes
 
     @property
@@ -140,7 +154,12 @@ def request(method, path, *, body=None, headers=None, url=API_URL, host=None, ke
             connection.putheader(*(("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(len(payload)))))
         connection.endheaders(payload if not chunked else [payload], encode_chunked=chunked)
         response = connection.getresponse()
-        return Reply(response.status, {n.lower(): v for n, v in response.getheaders()}, response.read())
+        fields = {}
+        for name, value in response.getheaders():
+            fields[name.lower()] = f"{fields[name.lower()]}, {value}" if name.lower() in fields else value
+        reply = Reply(response.status, fields, response.read())
+        record.reply(method, path, reply.status, reply.body)
+        return reply
     finally:
         connection.close()
 

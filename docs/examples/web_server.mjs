@@ -5,10 +5,7 @@ import { Sandbox } from 'e2b'
 const sandbox = await Sandbox.create()
 
 // What the service on that port of the sandbox answers.
-function request(port, path = '/') {
-  const headers = { 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': String(port) }
-  return fetch(process.env.E2B_SANDBOX_URL + path, { headers })
-}
+const request = (port, path = '/') => fetch(`https://${sandbox.getHost(port)}${path}`)
 
 await sandbox.files.write('site/index.html', 'served from a sandbox\n')
 await sandbox.commands.run('python -m http.server 8000 --directory site', { background: true })

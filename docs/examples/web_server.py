@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the alcove authors
-import os
 import time
 import urllib.error
 import urllib.request
@@ -10,11 +9,7 @@ from e2b import Sandbox
 
 def fetch(sandbox, port, path="/"):
     """What the service on that port of the sandbox answers."""
-    request = urllib.request.Request(
-        os.environ["E2B_SANDBOX_URL"] + path,
-        headers={"E2b-Sandbox-Id": sandbox.sandbox_id, "E2b-Sandbox-Port": str(port)},
-    )
-    with urllib.request.urlopen(request) as reply:
+    with urllib.request.urlopen(f"https://{sandbox.get_host(port)}{path}") as reply:
         return reply.read().decode()
 
 

@@ -31,6 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                          {"Accept-Encoding", text},
                                          {"Range", text},
                                          {"If-Range", text},
+                                         {"If-Match", text},
+                                         {"If-None-Match", text},
                                          {"If-Modified-Since", text}};
   (void)basic_user(headers);
   (void)choose_encoding(headers);

@@ -7,6 +7,7 @@
 
 #include "agent/start_program.h"
 #include "base/log.h"
+#include "base/sanitized.h"
 #include "net/event_loops.h"
 #include "net/timer.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 // Back soon, and a program that cannot run takes no whole core.
 constexpr std::chrono::milliseconds kPause{100};
+constexpr int kStandardError = kSanitized ? 2 : -1;
 
 }  // namespace
 
@@ -42,7 +44,7 @@ void Companion::launch(std::shared_ptr<State> state) {
   state->reaper.expect_start();
   const auto pid = start_program({.argv = {state->program, "--listen-fd", "3"},
                                   .environment = state->environment,
-                                  .fds = {-1, -1, -1, state->listener.get()}});
+                                  .fds = {-1, -1, kStandardError, state->listener.get()}});
   if (!pid) {
     state->reaper.forget_start();
     log_error(pid.error().message());

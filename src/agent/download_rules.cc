@@ -65,12 +65,16 @@ Encoding choose_encoding(const http::Headers& headers) {
 }
 
 int conditional_status(const http::Headers& headers, int64_t modified) {
-  if (const auto header = headers.get("If-Unmodified-Since")) {
+  // Files have no entity tags: none that a client names can be theirs, only "*" is.
+  if (const auto tags = headers.get("If-Match")) {
+    if (trim(*tags) != "*") return 412;
+  } else if (const auto header = headers.get("If-Unmodified-Since")) {
     const auto time = parse_http_date(*header);
     if (time && modified > *time) return 412;
   }
-  if (const auto header = headers.get("If-Modified-Since");
-      header && !headers.has("If-None-Match")) {
+  if (const auto tags = headers.get("If-None-Match")) {
+    if (trim(*tags) == "*") return 304;
+  } else if (const auto header = headers.get("If-Modified-Since")) {
     const auto time = parse_http_date(*header);
     if (time && modified <= *time) return 304;
   }

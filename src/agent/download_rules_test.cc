@@ -44,6 +44,15 @@ TEST(Conditions, CompareDates) {
   EXPECT_EQ(conditional_status({{"If-Modified-Since", "nonsense"}}, 0), 0);
 }
 
+TEST(Conditions, NoTagIsAFiles) {
+  const std::string date = format_http_date(1000);
+  EXPECT_EQ(conditional_status({{"If-Match", "\"x\""}}, 0), 412);
+  EXPECT_EQ(conditional_status({{"If-Match", "*"}}, 0), 0);
+  EXPECT_EQ(conditional_status({{"If-Match", " * "}, {"If-Unmodified-Since", date}}, 1001), 0);
+  EXPECT_EQ(conditional_status({{"If-None-Match", "\"x\", W/\"y\""}}, 0), 0);
+  EXPECT_EQ(conditional_status({{"If-None-Match", "*"}}, 0), 304);
+}
+
 TEST(HttpDate, RoundTrip) {
   EXPECT_EQ(format_http_date(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
   for (const int64_t time : {int64_t{0}, int64_t{784111777}, int64_t{4102444799}}) {

@@ -40,6 +40,7 @@ Process::Process(const boost::asio::any_io_executor& executor, ProcessInfo info,
       info_(std::move(info)),
       input_free_(executor),
       room_(executor),
+      gone_(executor),
       deadline_timer_(executor) {
   if (spawned.terminal.valid()) {
     has_terminal_ = true;
@@ -72,6 +73,7 @@ void Process::set_deadline(TimePoint deadline) {
 
 void Process::exited(int wait_status) {
   wait_status_ = wait_status;
+  gone_.notify_all();
   end_if_over();
 }
 
@@ -179,6 +181,11 @@ Result<void> Process::signal(int number) {
     return fail(Code::kInternal, Error::from_errno(errno, cat("signal ", info_.pid)).message());
   }
   return {};
+}
+
+Task<void> Process::wait_until_gone(TimePoint deadline) {
+  const auto self = shared_from_this();
+  while (!wait_status_ && co_await gone_.wait_until(deadline)) continue;
 }
 
 Task<Result<void>> Process::write_input(InputKind kind, std::string data,

@@ -58,6 +58,8 @@ class Process : public std::enable_shared_from_this<Process> {
   // SIGTERM or SIGKILL to the main process only. From then on its end is not held up by others
   // that have its outputs open.
   Result<void> signal(int number);
+  // Until the main process was waited for, so that nobody finds its pid any more.
+  Task<void> wait_until_gone(TimePoint deadline);
   // Writes all of it, waiting while the pipe is full. kInternal if there is no such input.
   Task<Result<void>> write_input(InputKind kind, std::string data,
                                  std::optional<TimePoint> deadline);
@@ -88,6 +90,7 @@ class Process : public std::enable_shared_from_this<Process> {
   bool close_input_requested_ = false;
   net::Notifier input_free_;
   net::Notifier room_;
+  net::Notifier gone_;
   std::list<std::shared_ptr<Outbox>> subscribers_;
   std::optional<int> wait_status_;
   // A signal by us or the deadline: outputs that others hold open do not count any more.

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <chrono>
 #include <utility>
 
 #include "agent/event_stream.h"
@@ -15,6 +16,8 @@
 namespace alcove::agent {
 
 namespace {
+
+constexpr std::chrono::milliseconds kMostKillTime{500};
 
 Task<void> fail_stream(http::Exchange& exchange, const connect::CallInfo& call, Error error) {
   connect::StreamWriter writer(exchange, call);
@@ -51,7 +54,7 @@ Task<void> ProcessService::handle(http::Exchange& exchange, std::string_view met
   } else if (method == "CloseStdin") {
     answer = close_stdin(call->codec, *message);
   } else if (method == "SendSignal") {
-    answer = send_signal(call->codec, *message);
+    answer = co_await send_signal(*call, *std::move(message));
   } else if (method == "Update") {
     answer = update(call->codec, *message);
   }
@@ -137,14 +140,19 @@ Result<std::string> ProcessService::close_stdin(connect::Codec codec, std::strin
   return encode_empty(codec);
 }
 
-Result<std::string> ProcessService::send_signal(connect::Codec codec, std::string_view message) {
-  ALCOVE_TRY_ASSIGN(const SendSignalRequest request, decode_send_signal(codec, message));
+Task<Result<std::string>> ProcessService::send_signal(connect::CallInfo call, std::string message) {
+  ALCOVE_CO_TRY_ASSIGN(const SendSignalRequest request, decode_send_signal(call.codec, message));
   if (request.signal != SIGKILL && request.signal != SIGTERM) {
-    return fail(Code::kUnimplemented, "only SIGNAL_SIGKILL and SIGNAL_SIGTERM can be sent");
+    co_return fail(Code::kUnimplemented, "only SIGNAL_SIGKILL and SIGNAL_SIGTERM can be sent");
   }
-  ALCOVE_TRY_ASSIGN(const auto process, table_.find(request.process));
-  ALCOVE_TRY(process->signal(request.signal));
-  return encode_empty(codec);
+  ALCOVE_CO_TRY_ASSIGN(const auto process, table_.find(request.process));
+  ALCOVE_CO_TRY(process->signal(request.signal));
+  // Clients expect that a command they start now finds it dead. It takes a moment; longer only for
+  // a process that the kernel cannot end, and that must not hold up the answer.
+  if (request.signal == SIGKILL) {
+    co_await process->wait_until_gone(std::chrono::steady_clock::now() + kMostKillTime);
+  }
+  co_return encode_empty(call.codec);
 }
 
 Result<std::string> ProcessService::update(connect::Codec codec, std::string_view message) {

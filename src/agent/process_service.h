@@ -35,7 +35,7 @@ class ProcessService {
   Task<Result<std::string>> send_input(http::Exchange& exchange, connect::CallInfo call,
                                        std::string message);
   Result<std::string> close_stdin(connect::Codec codec, std::string_view message);
-  Result<std::string> send_signal(connect::Codec codec, std::string_view message);
+  Task<Result<std::string>> send_signal(connect::CallInfo call, std::string message);
   Result<std::string> update(connect::Codec codec, std::string_view message);
 
   AgentState& state_;

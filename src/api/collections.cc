@@ -62,6 +62,17 @@ Task<http::Response> list_templates(Services& services, const Call& call) {
   co_return json_response(200, list);
 }
 
+Task<http::Response> find_template_by_alias(Services& services, const Call& call) {
+  const auto reference = parse_template_reference(call.parameters.front());
+  if (!reference) co_return error_response({400, reference.error().message()});
+  const CatalogEntryPtr entry = services.templates.find(*reference, call.viewer());
+  if (entry == nullptr || (reference->tag && !entry->has_tag(*reference->tag))) {
+    co_return error_response({404, cat("template '", call.parameters.front(), "' not found")});
+  }
+  co_return json_response(200, json::object{{"templateID", entry->record.id.str()},
+                                            {"public", entry->record.team.empty()}});
+}
+
 Task<http::Response> list_snapshots(Services&, const Call& call) {
   const auto query = http::parse_query(call.head.query());
   if (!query) co_return error_response({400, "validation error: the query is badly encoded"});

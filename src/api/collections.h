@@ -8,6 +8,8 @@ namespace alcove::api {
 
 // GET /templates: oldest first.
 Task<http::Response> list_templates(Services& services, const Call& call);
+// GET /templates/aliases/{reference}: whether a template of that name can be used.
+Task<http::Response> find_template_by_alias(Services& services, const Call& call);
 // GET /snapshots: there are none so far.
 Task<http::Response> list_snapshots(Services& services, const Call& call);
 // GET /teams: the caller's own team, with the key that was used.

@@ -37,6 +37,24 @@ TEST_F(Collections, TemplatesOfAnotherTeamIdAre400) {
   EXPECT_EQ(send("GET", "/templates?teamID=" + other_key_.team.id.str()).status, 400);
 }
 
+TEST_F(Collections, TemplateIsFoundByItsAliasAndTag) {
+  CatalogEntry entry = template_entry("tpl00000000000000001", "own");
+  entry.record.team = other_key_.team.id;
+  templates_.put(entry);
+  const json::value base = json::parse(R"({"templateID":"tpl00000000000000000","public":true})");
+  for (const char* reference : {"base", "base:default", "base%3Adefault"}) {
+    EXPECT_EQ(send("GET", std::string("/templates/aliases/") + reference).parsed(), base);
+  }
+  const json::value own = json::parse(R"({"templateID":"tpl00000000000000001","public":false})");
+  for (const char* reference : {"own", "others%2Fown"}) {
+    EXPECT_EQ(send_as_other("GET", std::string("/templates/aliases/") + reference).parsed(), own);
+  }
+  for (const char* reference : {"own", "none", "base:v2"}) {
+    EXPECT_EQ(send("GET", std::string("/templates/aliases/") + reference).status, 404);
+  }
+  EXPECT_EQ(send("GET", "/templates/aliases/a%20b").status, 400);
+}
+
 TEST_F(Collections, ThereAreNoSnapshots) {
   for (const char* target :
        {"/snapshots", "/snapshots?sandboxID=i1&limit=10", "/snapshots?name=x"}) {

@@ -33,6 +33,14 @@ Task<http::Response> refuse_network_update(Services& services, const Call& call)
   return refuse_for_sandbox(services, call, "network");
 }
 
+Task<http::Response> refuse_template_builds(Services&, const Call&) {
+  co_return error_response(not_available("building a template"));
+}
+
+Task<http::Response> refuse_template_tags(Services&, const Call&) {
+  co_return error_response(not_available("tagging a template"));
+}
+
 Task<http::Response> refuse_volumes(Services&, const Call&) {
   co_return error_response({403, "Volumes are not enabled."});
 }

@@ -17,6 +17,9 @@ Task<http::Response> refuse_snapshot(Services& services, const Call& call);
 Task<http::Response> refuse_network_update(Services& services, const Call& call);
 
 // Features that are off: 403, as the protocol has it for them.
+Task<http::Response> refuse_template_builds(Services& services, const Call& call);
+Task<http::Response> refuse_template_tags(Services& services, const Call& call);
+
 Task<http::Response> refuse_volumes(Services& services, const Call& call);
 Task<http::Response> refuse_secrets(Services& services, const Call& call);
 

@@ -34,6 +34,28 @@ TEST_F(Refusals, UnbuiltSandboxRoutesSaySoByName) {
   }
 }
 
+TEST_F(Refusals, TemplatesAreNeitherBuiltNorTagged) {
+  struct Case {
+    const char* method;
+    const char* path;
+    const char* feature;
+  };
+  constexpr Case kCases[] = {
+      {"POST", "/v3/templates", "building a template"},
+      {"POST", "/v2/templates/base/builds/b1", "building a template"},
+      {"GET", "/templates/base/builds/b1/status", "building a template"},
+      {"GET", "/templates/base/files/abc", "building a template"},
+      {"GET", "/templates/base/tags", "tagging a template"},
+      {"POST", "/templates/tags", "tagging a template"},
+      {"DELETE", "/templates/tags", "tagging a template"},
+  };
+  for (const Case& refused : kCases) {
+    const bool has_body = std::string_view(refused.method) != "GET";
+    expect_error(send(refused.method, refused.path, has_body ? "{}" : ""), 400,
+                 std::string(refused.feature) + " is not available on this server yet.");
+  }
+}
+
 TEST_F(Refusals, VolumesAreOff) {
   for (const char* method : {"GET", "POST"}) {
     expect_error(send(method, "/volumes", "{}"), 403, "Volumes are not enabled.");

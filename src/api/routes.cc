@@ -38,6 +38,14 @@ constexpr Route kRoutes[] = {
 
     {"GET", "/snapshots", Access::kApiKey, list_snapshots},
     {"GET", "/templates", Access::kApiKey, list_templates},
+    {"GET", "/templates/aliases/{reference}", Access::kApiKey, find_template_by_alias},
+    {"POST", "/v3/templates", Access::kApiKey, refuse_template_builds},
+    {"POST", "/v2/templates/{id}/builds/{build}", Access::kApiKey, refuse_template_builds},
+    {"GET", "/templates/{id}/builds/{build}/status", Access::kApiKey, refuse_template_builds},
+    {"GET", "/templates/{id}/files/{hash}", Access::kApiKey, refuse_template_builds},
+    {"GET", "/templates/{id}/tags", Access::kApiKey, refuse_template_tags},
+    {"POST", "/templates/tags", Access::kApiKey, refuse_template_tags},
+    {"DELETE", "/templates/tags", Access::kApiKey, refuse_template_tags},
     {"GET", "/teams", Access::kApiKeyOrBearer, list_teams},
 
     {"GET", "/volumes", Access::kApiKey, refuse_volumes},

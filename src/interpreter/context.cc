@@ -77,6 +77,8 @@ Task<void> Context::run_in_turn(Execution execution, std::shared_ptr<RunStream> 
   (void)co_await enter(Place::kLast);
   current_ = stream;
   if (!stream->left()) co_await run_code(execution, *stream);
+  // What was interrupted may have left a fork bomb behind.
+  if (stream->left() && kernel_ && kernel_->runs_away()) co_await drop_kernel();
   stream->close();
   current_ = nullptr;
   leave();
@@ -114,6 +116,8 @@ void Context::cancel(std::shared_ptr<RunStream> stream) {
 Task<void> Context::stop_run(std::shared_ptr<RunStream> stream) {
   for (const auto patience : kPatience) {
     if (current_ != stream || !executing_) co_return;
+    // An interrupt is lost among the processes of a fork bomb, and gives each of them work.
+    if (kernel_->runs_away()) break;
     // Again each time: the first may have come before the code began.
     kernel_->interrupt();
     const auto until = std::chrono::steady_clock::now() + patience;

@@ -21,6 +21,7 @@
 #include "http/server.h"
 #include "interpreter/context_table.h"
 #include "interpreter/jupyter_kernel.h"
+#include "interpreter/kernel_processes.h"
 #include "interpreter/languages.h"
 #include "interpreter/process_list.h"
 #include "interpreter/runner_files.h"
@@ -85,7 +86,7 @@ void kill_orphans(const std::string& runners) {
   const std::string mark = cat(std::string_view("\0", 1), runners, "/");
   for (const ProcessEntry& process : list_processes()) {
     if (process.pid != process.session || process.pid == ::getpid()) continue;
-    if (process_arguments(process.pid).find(mark) != std::string::npos) kill_session(process.pid);
+    if (process_arguments(process.pid).find(mark) != std::string::npos) kill_kernel(process.pid);
   }
 }
 

@@ -23,10 +23,10 @@
 #include "interpreter/jupyter_kernel_spec.h"
 #include "interpreter/jupyter_message.h"
 #include "interpreter/jupyter_run.h"
+#include "interpreter/kernel_processes.h"
 #include "interpreter/languages.h"
 #include "interpreter/output_pipe.h"
 #include "interpreter/r_variables.h"
-#include "interpreter/runner_kernel.h"
 #include "interpreter/zmtp_endpoint.h"
 #include "interpreter/zmtp_socket.h"
 #include "net/notifier.h"
@@ -68,6 +68,7 @@ class JupyterKernel final : public Kernel {
   Task<Result<void>> start() override;
   Task<RunOutcome> execute(Execution execution, EventSink& sink) override;
   void interrupt() override;
+  bool runs_away() const override { return pid_ > 0 && !exit_->exited && is_fork_bomb(pid_); }
   Task<void> end() override;
 
  private:
@@ -166,10 +167,11 @@ Result<void> JupyterKernel::spawn() {
     return fail(pid.error());
   }
   pid_ = *pid;
+  make_kernel_give_way(pid_);
   reaper_.watch(pid_, [state = exit_, leader = pid_](int) {
     state->exited = true;
     state->at = Clock::now();
-    kill_session(leader);
+    kill_kernel(leader);
   });
   for (const auto& pipe : pipes_) tasks_.spawn(read_pipe(*pipe));
   return {};
@@ -414,7 +416,7 @@ Task<RunOutcome> JupyterKernel::execute(Execution execution, EventSink& sink) {
 
 Task<void> JupyterKernel::end() {
   ended_ = true;
-  if (pid_ > 0 && !exit_->exited) kill_session(pid_);
+  if (pid_ > 0 && !exit_->exited) kill_kernel(pid_);
   for (const Socket* socket : {&shell_, &published_, &control_, &input_}) {
     if (*socket) (*socket)->close();
   }

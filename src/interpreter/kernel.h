@@ -94,6 +94,9 @@ class Kernel {
   // kernel is idle. The context waits, and ends a kernel that does not listen.
   virtual void interrupt() = 0;
 
+  // It started so many processes that only its end helps.
+  virtual bool runs_away() const = 0;
+
   // Kills the process with all that it started in its session, and waits until it is gone. An
   // execute() under way returns kDied. Idempotent.
   virtual Task<void> end() = 0;

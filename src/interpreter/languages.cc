@@ -7,24 +7,32 @@
 #include <array>
 
 #include "base/strings.h"
+#include "interpreter/runner_files.h"
 
 namespace alcove::interpreter {
 namespace {
 
 struct Runner {
   std::string_view language;
+  // Of the runners' folders.
+  std::string_view folder;
+  // What its COMMAND starts in the end.
   std::string_view program;
-  // With blanks between them.
-  std::string_view flags;
-  // Below the folder of the runners.
-  std::string_view file;
 };
 
-// As each runner's COMMAND says.
-constexpr std::array<Runner, 4> kRunners = {{{"python", "python3", "", "python/main.py"},
-                                             {"javascript", "node", "", "node/main.mjs"},
-                                             {"typescript", "node", "", "node/main.mjs"},
-                                             {"bash", "python3", "-I -S", "bash/main.py"}}};
+constexpr std::array<Runner, 5> kRunners = {{{"python", "python", "python3"},
+                                             {"javascript", "node", "node"},
+                                             {"typescript", "node", "node"},
+                                             {"java", "java", "java"},
+                                             {"bash", "bash", "bash"}}};
+
+std::string_view command_line(std::string_view folder) {
+  const std::string path = cat(folder, "/COMMAND");
+  for (const RunnerFile& file : runner_files()) {
+    if (file.path == path) return trim(file.content);
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -50,13 +58,22 @@ Result<std::optional<std::vector<std::string>>> runner_command(std::string_view 
   using Command = std::optional<std::vector<std::string>>;
   for (const Runner& runner : kRunners) {
     if (runner.language != language) continue;
-    auto program = find_program(runner.program, path_variable);
-    if (!program) return fail(Code::kNotFound, cat(runner.program, " is not installed"));
-    std::vector<std::string> command = {*std::move(program)};
-    if (!runner.flags.empty()) {
-      for (const std::string_view flag : split(runner.flags, ' ')) command.emplace_back(flag);
+    if (!find_program(runner.program, path_variable)) {
+      return fail(Code::kNotFound, cat(runner.program, " is not installed"));
     }
-    command.push_back(cat(runner_folder, "/", runner.file));
+    std::vector<std::string> command;
+    for (std::string_view word : split(command_line(runner.folder), ' ')) {
+      constexpr std::string_view kFolder = "<folder>";
+      if (!word.starts_with(kFolder)) {
+        command.emplace_back(word);
+        continue;
+      }
+      word.remove_prefix(kFolder.size());
+      command.push_back(cat(runner_folder, "/", runner.folder, word));
+    }
+    auto program = find_program(command.front(), path_variable);
+    if (!program) return fail(Code::kNotFound, cat(command.front(), " is not installed"));
+    command.front() = *std::move(program);
     return Command(std::move(command));
   }
   return Command();

@@ -2,6 +2,8 @@
 // Copyright the alcove authors
 #include "interpreter/output_pipe.h"
 
+#include <sys/ioctl.h>
+
 #include <utility>
 
 namespace alcove::interpreter {
@@ -29,6 +31,19 @@ std::optional<OutputPipe::TimePoint> OutputPipe::due() const {
 std::optional<RunEvent> OutputPipe::take() {
   if (text_.empty()) return {};
   return StreamOutput{name_, std::exchange(text_, {})};
+}
+
+std::vector<RunEvent> OutputPipe::take_present() {
+  int present = 0;
+  if (closed_ || ::ioctl(stream_.fd(), FIONREAD, &present) != 0) present = 0;
+  // Not until it is empty: those who print may never pause.
+  const size_t rounds = static_cast<size_t>(present) / kMaxEvent + 1;
+  std::vector<RunEvent> events;
+  for (size_t round = 0; round < rounds; ++round) {
+    (void)collect();
+    if (auto event = take()) events.push_back(*std::move(event));
+  }
+  return events;
 }
 
 std::optional<RunEvent> OutputPipe::take_last() {

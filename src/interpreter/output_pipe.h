@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "interpreter/kernel.h"
 #include "interpreter/utf8.h"
@@ -31,7 +32,9 @@ class OutputPipe {
   std::optional<TimePoint> due() const;
   // What was collected, if anything.
   std::optional<RunEvent> take();
-  // The same at the end of a run: nothing more comes to complete a character.
+  // Everything that had been printed before this call, and perhaps a little of what came since.
+  std::vector<RunEvent> take_present();
+  // What was collected, at the end of a run: nothing more comes to complete a character.
   std::optional<RunEvent> take_last();
   // Forgets what is in the pipe.
   void discard();

@@ -42,8 +42,11 @@ std::vector<ProcessEntry> list_processes() {
     if (name_end == std::string::npos) continue;
     const auto fields = split(std::string_view(stat).substr(name_end + 2), ' ');
     if (fields.size() < 4) continue;
+    const auto parent = parse_number<pid_t>(fields[1]);
     const auto session = parse_number<pid_t>(fields[3]);
-    if (session) processes.push_back({*pid, *session, fields[0] == "Z" || fields[0] == "X"});
+    if (!parent || !session) continue;
+    const bool ended = fields[0] == "Z" || fields[0] == "X";
+    processes.push_back({.pid = *pid, .parent = *parent, .session = *session, .ended = ended});
   }
   return processes;
 }

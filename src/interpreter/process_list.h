@@ -11,6 +11,7 @@ namespace alcove::interpreter {
 
 struct ProcessEntry {
   pid_t pid = 0;
+  pid_t parent = 0;
   pid_t session = 0;
   // Only its exit status is left.
   bool ended = false;

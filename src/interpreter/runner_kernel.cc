@@ -2,7 +2,6 @@
 // Copyright the alcove authors
 #include "interpreter/runner_kernel.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,11 +10,12 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "agent/start_program.h"
 #include "base/strings.h"
-#include "interpreter/process_list.h"
+#include "interpreter/kernel_processes.h"
 #include "net/event_loops.h"
 
 namespace alcove::interpreter {
@@ -25,35 +25,10 @@ using Clock = std::chrono::steady_clock;
 
 // A JVM on a busy machine takes seconds.
 constexpr std::chrono::seconds kStartLimit{60};
-// Frames that wait for the run; the runner's writes wait then.
-constexpr size_t kMaxFramesWaiting = 16;
+// That wait for the run; the runner's writes wait then.
+constexpr size_t kMaxMessagesWaiting = 16;
 constexpr size_t kReadSize = 64 * 1024;
-// When memory runs out kernels go before the interpreter and the agent.
-constexpr std::string_view kOomScore = "200";
-
-void write_oom_score(pid_t pid) {
-  const int fd = ::open(cat("/proc/", pid, "/oom_score_adj").c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  (void)!::write(fd, kOomScore.data(), kOomScore.size());
-  ::close(fd);
-}
-
 }  // namespace
-
-void kill_session(pid_t leader) {
-  // The group first: that is one step for the kernel, which no fork escapes.
-  ::kill(-leader, SIGKILL);
-  // Then those with groups of their own, until none is left; a bomb may make new ones meanwhile.
-  constexpr int kRounds = 50;
-  for (int round = 0; round < kRounds; ++round) {
-    bool found = false;
-    for (const ProcessEntry& process : list_processes()) {
-      if (process.session != leader || process.ended) continue;
-      found = ::kill(process.pid, SIGKILL) == 0 || found;
-    }
-    if (!found) return;
-  }
-}
 
 RunnerKernel::RunnerKernel(const boost::asio::any_io_executor& executor, agent::ChildReaper& reaper,
                            std::vector<std::string> command, KernelSetup setup)
@@ -95,11 +70,11 @@ Result<void> RunnerKernel::spawn() {
     return fail(pid.error());
   }
   pid_ = *pid;
-  write_oom_score(pid_);
+  make_kernel_give_way(pid_);
   // What the kernel forked may hold the socket open: with it, its whole session ends.
   reaper_.watch(pid_, [exited = exited_, pid = pid_](int) {
     *exited = true;
-    kill_session(pid);
+    kill_kernel(pid);
   });
   socket_ = std::make_unique<net::TcpStream>(executor_, std::move(ours));
   watchers_.spawn(read_frames());
@@ -111,9 +86,9 @@ Task<Result<void>> RunnerKernel::start() {
   ALCOVE_CO_TRY(spawn());
   const auto limit = Clock::now() + kStartLimit;
   for (;;) {
-    while (!frames_.empty()) {
-      const bool ready = std::holds_alternative<RunnerReady>(frames_.front());
-      frames_.pop_front();
+    while (!messages_.empty()) {
+      const bool ready = std::holds_alternative<RunnerReady>(messages_.front());
+      messages_.pop_front();
       taken_.notify_all();
       if (ready) co_return Result<void>();
     }
@@ -137,7 +112,12 @@ Task<Result<void>> RunnerKernel::start() {
 Task<void> RunnerKernel::read_frames() {
   FrameParser parser;
   std::vector<char> buffer(kReadSize);
-  for (;;) {
+  while (co_await socket_->wait_readable()) {
+    // What was printed before a frame is in the pipes once the frame is in the socket. A runner
+    // that prints on after it waits until the frame was taken.
+    if (running_) {
+      for (const auto& pipe : pipes_) std::ranges::move(pipe->take_present(), back_inserter(printed_));
+    }
     const auto count = co_await socket_->read_some(buffer);
     if (!count || *count == 0) break;
     parser.append({buffer.data(), *count});
@@ -148,12 +128,29 @@ Task<void> RunnerKernel::read_frames() {
         co_return;
       }
       if (!*frame) break;
-      while (frames_.size() >= kMaxFramesWaiting) co_await taken_.wait();
-      frames_.push_back(parse_runner_message(**frame));
-      wake_.notify_all();
+      co_await deliver(parse_runner_message(**frame));
     }
   }
   mark_dead();
+}
+
+Task<void> RunnerKernel::deliver(RunnerMessage message) {
+  const auto* event = std::get_if<RunnerEvent>(&message);
+  const bool starts = event != nullptr && event->id == last_id_ &&
+                      std::holds_alternative<RunStarted>(event->event);
+  std::vector<RunnerMessage> messages;
+  if (starts) messages.push_back(std::move(message));
+  started_ = started_ || starts;
+  if (started_) {
+    for (RunEvent& text : printed_) messages.emplace_back(RunnerEvent{last_id_, std::move(text)});
+    printed_.clear();
+  }
+  if (!starts) messages.push_back(std::move(message));
+  for (RunnerMessage& one : messages) {
+    while (messages_.size() >= kMaxMessagesWaiting) co_await taken_.wait();
+    messages_.push_back(std::move(one));
+    wake_.notify_all();
+  }
 }
 
 void RunnerKernel::mark_dead() {
@@ -208,29 +205,33 @@ Task<OutputPipe::TimePoint> RunnerKernel::emit_due(EventSink& sink) {
 Task<RunOutcome> RunnerKernel::execute(Execution execution, EventSink& sink) {
   const int64_t id = ++last_id_;
   for (const auto& pipe : pipes_) pipe->discard();
+  printed_.clear();
+  started_ = false;
   running_ = true;
   const std::string request = execute_frame(id, execution);
   if (!co_await socket_->write(request)) mark_dead();
   bool done = false;
   while (!done) {
-    if (!frames_.empty()) {
-      RunnerMessage message = std::move(frames_.front());
-      frames_.pop_front();
+    if (!messages_.empty()) {
+      RunnerMessage message = std::move(messages_.front());
+      messages_.pop_front();
       taken_.notify_all();
-      // The runner has flushed before it says something: what it printed comes first.
-      co_await emit_printed(sink);
       if (const auto* end = std::get_if<RunnerDone>(&message)) done = end->id == id;
       if (auto* event = std::get_if<RunnerEvent>(&message); event != nullptr && event->id == id) {
         co_await sink.emit(std::move(event->event));
       }
       continue;
     }
-    const auto next = co_await emit_due(sink);
+    auto next = OutputPipe::TimePoint::max();
+    if (started_) next = co_await emit_due(sink);
     taken_.notify_all();
-    if (!frames_.empty() || next == OutputPipe::TimePoint::min()) continue;
+    if (!messages_.empty() || next == OutputPipe::TimePoint::min()) continue;
     if (dead_) break;
     (void)co_await wake_.wait_until(next);
   }
+  // The last words of a kernel that died.
+  std::vector<RunEvent> last_words = std::exchange(printed_, {});
+  for (RunEvent& text : last_words) co_await sink.emit(std::move(text));
   co_await emit_printed(sink);
   for (const auto& pipe : pipes_) {
     if (auto event = pipe->take_last()) co_await sink.emit(*std::move(event));
@@ -244,8 +245,10 @@ void RunnerKernel::interrupt() {
   if (running_ && !*exited_) ::kill(-pid_, SIGINT);
 }
 
+bool RunnerKernel::runs_away() const { return pid_ > 0 && !*exited_ && is_fork_bomb(pid_); }
+
 Task<void> RunnerKernel::end() {
-  if (pid_ > 0 && !*exited_) kill_session(pid_);
+  if (pid_ > 0 && !*exited_) kill_kernel(pid_);
   if (socket_) socket_->close();
   mark_dead();
   // Waited for by the reaper, which hears of it by a signal.

@@ -31,12 +31,15 @@ class RunnerKernel final : public Kernel {
   Task<Result<void>> start() override;
   Task<RunOutcome> execute(Execution execution, EventSink& sink) override;
   void interrupt() override;
+  bool runs_away() const override;
   Task<void> end() override;
 
  private:
   Result<void> spawn();
-  // Both run for the process's life and only say that something is there.
+  // For the process's life: frames, and what was printed before them, become messages.
   Task<void> read_frames();
+  Task<void> deliver(RunnerMessage message);
+  // For the process's life: says that something is there.
   Task<void> watch_pipe(OutputPipe& pipe);
   // Emits what was printed before this moment.
   Task<void> emit_printed(EventSink& sink);
@@ -52,20 +55,21 @@ class RunnerKernel final : public Kernel {
   std::unique_ptr<net::TcpStream> socket_;
   std::vector<std::unique_ptr<OutputPipe>> pipes_;
   net::TaskGroup watchers_;
-  // Notified when a frame, output or the end is there.
+  // Notified when a message, output or the end is there.
   net::Notifier wake_;
-  // Notified when the run has taken a frame or emptied the pipes.
+  // Notified when the run has taken a message or emptied the pipes.
   net::Notifier taken_;
-  std::deque<RunnerMessage> frames_;
+  std::deque<RunnerMessage> messages_;
+  // Printed before the frames that are being read.
+  std::vector<RunEvent> printed_;
   int64_t last_id_ = 0;
+  // The runner has said that it runs the last request.
+  bool started_ = false;
   bool running_ = false;
   // Nothing more comes on the socket.
   bool dead_ = false;
   // The process was waited for. Shared with the reaper's callback, which may outlive this.
   std::shared_ptr<bool> exited_ = std::make_shared<bool>(false);
 };
-
-// Kills every process of the session that `leader` has begun.
-void kill_session(pid_t leader);
 
 }  // namespace alcove::interpreter

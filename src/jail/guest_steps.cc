@@ -14,6 +14,7 @@
 #include <csignal>
 #include <string_view>
 
+#include "base/sanitized.h"
 #include "jail/boot_context.h"
 #include "jail/lean_root.h"
 #include "sandbox/driver.h"
@@ -210,6 +211,8 @@ int leave_lean_root(BootContext&) {
   return errno_of(::chdir("/"));
 }
 
+constexpr int kLastNullFd = kSanitized ? STDOUT_FILENO : STDERR_FILENO;
+
 // Nothing of the host's stays open: stdio is the sandbox's own /dev/null.
 int keep_only_own_descriptors(BootContext& context) {
   // Out of the way of the numbers they are going to have.
@@ -218,7 +221,7 @@ int keep_only_own_descriptors(BootContext& context) {
   const int status = move_up(context.status.get());
   const int null = move_up(UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC)).get());
   if (listener < 0 || status < 0 || null < 0) return errno;
-  for (int fd = 0; fd <= 2; ++fd) {
+  for (int fd = 0; fd <= kLastNullFd; ++fd) {
     if (::dup2(null, fd) < 0) return errno;
   }
   if (::dup2(listener, kListenerFd) < 0) return errno;

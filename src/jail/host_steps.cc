@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <sys/fsuid.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -164,6 +165,13 @@ int attach_ca_bundle(BootContext& context) {
   return bind_read_only(context.detail, kLeanCaBundle, MS_NOEXEC);
 }
 
+// Of the sandbox's share of the processors the agent gets its turn first, or a fork bomb would keep
+// it from being stopped. What the agent starts for users has the usual priority.
+int put_agent_first(BootContext&) {
+  constexpr int kPriority = -10;
+  return errno_of(::setpriority(PRIO_PROCESS, 0, kPriority));
+}
+
 // Opened while we may still write it: the file checks who opened it.
 int open_time_offsets(BootContext& context) {
   context.time_offsets.reset(::open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC));
@@ -252,6 +260,7 @@ constexpr std::array kHostSteps = {
     Step{"attach agent", attach_agent},
     Step{"attach interpreter", attach_interpreter},
     Step{"attach CA bundle", attach_ca_bundle},
+    Step{"put the agent first", put_agent_first},
     Step{"open time offsets", open_time_offsets},
     Step{"enter namespaces", enter_namespaces},
     Step{"become root of the sandbox", become_sandbox_root},

@@ -7,6 +7,7 @@
 
 #include <csignal>
 
+#include "base/sanitized.h"
 #include "base/strings.h"
 #include "relay/control_messages.h"
 #include "sys/helper_program.h"
@@ -17,11 +18,13 @@ Result<pid_t> start_relay(const std::string& program, const std::string& data_di
                           std::chrono::milliseconds timeout) {
   ALCOVE_TRY_ASSIGN(auto pair, sys::make_message_pair());
   // Whoever reads the server's output must not wait for the relay's end.
+  constexpr auto kOutput =
+      kSanitized ? sys::HelperProgram::Output::kInherited : sys::HelperProgram::Output::kNone;
   ALCOVE_TRY_ASSIGN(const pid_t pid,
                     sys::start_helper({.path = program,
                                        .arguments = {data_dir},
                                        .socket = pair.second.get(),
-                                       .output = sys::HelperProgram::Output::kNone}));
+                                       .output = kOutput}));
   pair.second.reset();
   auto ready = [&]() -> Result<void> {
     ALCOVE_TRY_ASSIGN(

@@ -15,6 +15,7 @@ import time
 import e2b
 import pytest
 from harness import API_KEY, API_URL, SANDBOX_ID, SANDBOX_URL, eventually
+from recorder import CLI, record
 
 pytestmark = [pytest.mark.wire, pytest.mark.limit(90)]
 
@@ -53,6 +54,7 @@ def cli(command, settings):
         if text:
             done.stdout = _COLOURS.sub("", done.stdout.decode())
         done.stderr = _COLOURS.sub("", done.stderr.decode())
+        record.command(args, done.returncode, done.stderr if isinstance(done.stdout, bytes) else done.stdout + done.stderr)
         return done
 
     return run
@@ -63,6 +65,20 @@ def box(cli):
     sandbox_id = cli("sandbox", "create", "-d", "--timeout", "120").stdout.strip()
     yield sandbox_id
     e2b.Sandbox.kill(sandbox_id)
+
+
+def test_help_lists_every_command(cli):
+    def walk(*words):
+        listed = cli(*words, "--help").stdout.partition("Commands:")[2]
+        names = re.findall(r"^  (\w+)", listed, re.MULTILINE)
+        if words and not names:
+            record.command_exists(words)
+        for name in names:
+            if name != "help":
+                walk(*words, name)
+
+    walk()
+    assert (CLI, "sandbox create", "") in record.methods
 
 
 def test_create_list_info_kill(cli):
@@ -177,9 +193,10 @@ async def test_metrics(cli, box):
 class Terminal:
     """The CLI on a terminal of its own, and what it shows there."""
 
-    def __init__(self, command, settings):
+    def __init__(self, command, *arguments, settings):
+        self._arguments = arguments
         self._ours, theirs = pty.openpty()
-        self._process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=settings | {"TERM": "xterm"}, start_new_session=True)
+        self._process = subprocess.Popen([*command, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=settings | {"TERM": "xterm"}, start_new_session=True)
         os.close(theirs)
         self.shown = ""
 
@@ -196,11 +213,12 @@ class Terminal:
     def end(self):
         code = self._process.wait(timeout=20)
         os.close(self._ours)
+        record.command(self._arguments, code)
         return code
 
 
 def test_terminal_in_a_new_sandbox(cli, command, settings):
-    terminal = Terminal([*command, "sandbox", "create"], settings)
+    terminal = Terminal(command, "sandbox", "create", settings=settings)
     terminal.wait_for("$ ")
     sandbox_id = SANDBOX_ID.search(terminal.shown).group()
     terminal.type("echo $((40 + 2)) in $(tty)\r")
@@ -214,9 +232,32 @@ def test_terminal_in_a_new_sandbox(cli, command, settings):
 
 
 def test_terminal_in_a_sandbox_that_runs(command, settings, box):
-    terminal = Terminal([*command, "sandbox", "connect", box], settings)
+    terminal = Terminal(command, "sandbox", "connect", box, settings=settings)
     terminal.wait_for("$ ")
     terminal.type("echo $E2B_SANDBOX_ID | tr a-z A-Z\r")
     terminal.wait_for(box.upper())
     terminal.type("exit\r")
     assert terminal.end() == 0
+
+
+def test_templates_are_listed(cli):
+    (row,) = [line for line in cli("template", "list").stdout.splitlines() if " base " in line]
+    assert row.split()[0] == "Public" and "0.6.13" in row
+
+
+def test_template_is_not_built(cli, tmp_path):
+    (tmp_path / "e2b.Dockerfile").write_text("FROM debian:13\nRUN true\n")
+    done = cli("template", "create", "mine", "-p", str(tmp_path), code=1)
+    assert "400: building a template is not available on this server yet." in done.stdout + done.stderr
+
+
+def test_what_is_not_built_says_so(cli, box):
+    assert "400: pause is not available on this server yet." in cli("sandbox", "pause", box, code=1).stderr
+    assert "400: snapshot is not available on this server yet." in cli("sandbox", "snapshot", "create", box, code=1).stderr
+    assert cli("sandbox", "snapshot", "list").stdout.strip() == "No snapshots found"
+    assert cli("sandbox", "resume", box).stdout.strip() == f"Sandbox {box} has been resumed"
+    assert box in cli("sandbox", "list").stdout
+
+
+def test_nobody_is_logged_in(cli):
+    assert cli("auth", "info").stdout.strip() == "Not logged in"

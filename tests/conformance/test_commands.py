@@ -3,6 +3,7 @@
 """commands.run and what belongs to it: output, exit codes, background, stdin, environment."""
 
 import asyncio
+import hashlib
 import time
 
 import pytest
@@ -107,6 +108,23 @@ async def test_kill_by_pid(sandbox):
     assert await got(sandbox.commands.kill(999999)) is False
 
 
+async def test_all_background_commands_are_listed(sandbox):
+    handles = [await got(sandbox.commands.run(f"sleep {300 + n}", background=True, stdin=bool(n))) for n in range(3)]
+    listed = {process.pid: process.args for process in await got(sandbox.commands.list())}
+    assert listed == {handle.pid: ["-l", "-c", f"sleep {300 + n}"] for n, handle in enumerate(handles)}
+
+
+async def test_kill_does_not_wait_for_those_who_hold_the_output(sandbox):
+    handle = await got(sandbox.commands.run("sleep 300 & echo $! > /tmp/child; wait", background=True))
+    assert await eventually(lambda: sandbox.files.exists("/tmp/child"), within=10)
+    assert await got(handle.kill()) is True
+    with raises(CommandExitException) as info:
+        await got(handle.wait())
+    assert (info.value.exit_code, info.value.error) == (-1, "signal: killed")
+    # Only the command itself got the signal; its child is an orphan now.
+    assert (await got(sandbox.commands.run("ps -o ppid= -p $(cat /tmp/child)"))).stdout.strip() == "1"
+
+
 async def test_two_background_commands_are_independent(sandbox):
     first = await got(sandbox.commands.run("sleep 0.5; echo first", background=True))
     second = await got(sandbox.commands.run("echo second", background=True))
@@ -140,6 +158,23 @@ async def test_connect_after_the_end_gives_the_retained_result(sandbox):
     with raises(CommandExitException) as info:
         await got(again.wait())
     assert info.value.exit_code == 5
+
+
+async def test_connect_gives_no_output_from_before(sandbox):
+    handle = await got(sandbox.commands.run("echo early; touch /tmp/said; sleep 2; echo late", background=True))
+    await got(handle.disconnect())
+    assert await eventually(lambda: sandbox.files.exists("/tmp/said"), within=10)
+    again = await got(sandbox.commands.connect(handle.pid))
+    assert (await got(again.wait())).stdout == "late\n"
+
+
+async def test_timeout_of_connect_ends_the_watching_only(sandbox):
+    handle = await got(sandbox.commands.run("sleep 300", background=True))
+    again = await got(sandbox.commands.connect(handle.pid, timeout=1))
+    with raises(TimeoutException):
+        await got(again.wait())
+    assert [process.pid for process in await got(sandbox.commands.list())] == [handle.pid]
+    assert await got(handle.kill()) is True
 
 
 async def test_connect_to_unknown_pid(sandbox):
@@ -205,6 +240,22 @@ async def test_stdin_of_unknown_pid(sandbox):
         await got(sandbox.commands.send_stdin(999999, "x"))
 
 
+@_has_close_stdin
+async def test_stdin_by_the_handle(sandbox):
+    handle = await got(sandbox.commands.run("cat; echo end", background=True, stdin=True))
+    await got(handle.send_stdin("by the handle\n"))
+    await got(handle.send_stdin(b"\xc3\xbc\n"))
+    await got(handle.close_stdin())
+    assert (await got(handle.wait())).stdout == "by the handle\nü\nend\n"
+
+
+async def test_calls_for_the_input_of_a_command_that_ended(sandbox):
+    handle = await got(sandbox.commands.run("exit 0", background=True, stdin=True))
+    await got(handle.wait())
+    with raises(NotFoundException):
+        await got(sandbox.commands.send_stdin(handle.pid, "x"))
+
+
 async def test_stdin_that_was_not_asked_for(sandbox):
     handle = await got(sandbox.commands.run("sleep 300", background=True, stdin=False))
     with raises(SandboxException):
@@ -235,9 +286,31 @@ async def test_working_directory(sandbox):
     assert (await got(sandbox.commands.run("pwd", cwd="~/deep"))).stdout == "/home/user/deep\n"
 
 
-async def test_missing_working_directory(sandbox):
-    with raises(InvalidArgumentException, "/no/such/place"):
-        await got(sandbox.commands.run("pwd", cwd="/no/such/place"))
+@pytest.mark.parametrize("place", ["/no/such/place", "no/such/place", "/etc/passwd", "/root/.ssh", "~root"])
+async def test_missing_working_directory(sandbox, place):
+    await got(sandbox.commands.run("mkdir -p -m 700 /root/.ssh", user="root"))
+    # Nor one that this user may not enter.
+    with raises(InvalidArgumentException, place):
+        await got(sandbox.commands.run("pwd", cwd=place))
+
+
+async def test_groups_are_those_of_the_sandbox(sandbox):
+    await got(sandbox.commands.run("groupadd -g 4321 team && usermod -aG team user && useradd -m -s /bin/sh -G team other", user="root"))
+    # Looked up anew when the files changed, by the agent as by programs.
+    assert "4321" in (await got(sandbox.commands.run("id -G"))).stdout.split()
+    assert "team" in (await got(sandbox.commands.run("id -Gn", user="other"))).stdout.split()
+    written = await got(sandbox.files.write("mine", "x", user="other"))
+    assert (written.path, (await got(sandbox.files.get_info("/home/other/mine"))).owner) == ("/home/other/mine", "other")
+    await got(sandbox.commands.run("userdel other", user="root"))
+    with raises(AuthenticationException):
+        await got(sandbox.commands.run("true", user="other"))
+
+
+async def test_input_of_megabytes_in_one_call(sandbox):
+    handle = await got(sandbox.commands.run("head -c 2500000 | sha256sum", background=True, stdin=True))
+    data = bytes(range(250)) * 10_000
+    await got(sandbox.commands.send_stdin(handle.pid, data))
+    assert (await got(handle.wait())).stdout.split()[0] == hashlib.sha256(data).hexdigest()
 
 
 @pytest.mark.smoke
@@ -262,6 +335,30 @@ async def test_timeout_raises_and_kills(sandbox):
     pid = (await got(sandbox.files.read("/tmp/pid"))).strip()
     with raises(CommandExitException):
         await got(sandbox.commands.run(f"kill -0 {pid}"))
+
+
+async def test_timeout_while_the_output_is_read(client, sandbox):
+    seen = []
+    callback = {} if client.flavour == "sync" else {"on_stdout": seen.append}
+    handle = await got(sandbox.commands.run("echo begun; exec sleep 300", background=True, timeout=2, **callback))
+    with raises(TimeoutException):
+        if client.flavour == "sync":
+            for stdout, _, _ in handle:
+                seen.append(stdout)
+        else:
+            await handle.wait()
+    assert seen == ["begun\n"]
+
+
+async def test_timeout_is_no_exit_even_when_the_command_dies_of_it(sandbox):
+    # A grandchild holds the output: only the main process is killed, and that is no end with -1.
+    with raises(TimeoutException):
+        await got(sandbox.commands.run("sleep 300 & sleep 300", timeout=2))
+
+    async def gone():
+        return await got(sandbox.commands.list()) == []
+
+    assert await eventually(gone, within=8)
 
 
 async def test_timeout_that_is_long_enough(sandbox):
@@ -311,5 +408,22 @@ async def test_open_files_of_a_command(sandbox):
 
 
 async def test_limits_and_priorities_of_a_command(sandbox):
-    result = await got(sandbox.commands.run("umask; nice; cat /proc/self/oom_score_adj"))
-    assert result.stdout.split() == ["0022", "0", "100"]
+    result = await got(sandbox.commands.run("umask; nice; cat /proc/self/oom_score_adj; ionice"))
+    assert result.stdout.splitlines() == ["0022", "0", "100", "best-effort: prio 4"]
+
+
+async def test_signals_of_a_command_are_as_usual(sandbox):
+    shown = (await got(sandbox.commands.run("exec cat /proc/self/status"))).stdout.splitlines()
+    masks = dict(line.split() for line in shown if line.startswith(("SigBlk", "SigIgn", "SigCgt")))
+    assert masks == dict.fromkeys(("SigBlk:", "SigIgn:", "SigCgt:"), "0" * 16)
+
+
+async def test_a_command_is_no_session_of_its_own(sandbox):
+    shown = (await got(sandbox.commands.run("ps -o sid= -p $$; ps -o sid= -p 1"))).stdout.split()
+    assert shown[0] == shown[1], shown
+
+
+@requires(2, 40, why="takes no mcp configuration")
+async def test_a_gateway_that_the_template_lacks(client):
+    with raises(SandboxException, "Failed to start MCP gateway"):
+        await got(client.Sandbox.create("base", timeout=60, mcp={"duckduckgo": {}}))

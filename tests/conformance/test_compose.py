@@ -3,7 +3,7 @@
 """POST /files/compose: no client calls it yet, so it is tested by plain HTTP."""
 
 import pytest
-from harness import to_sandbox
+from harness import static_agent, to_sandbox
 
 pytestmark = pytest.mark.wire
 
@@ -79,6 +79,7 @@ def test_other_methods_bad_json_and_tokens(parts):
     assert reply.status == 401
 
 
+@static_agent
 def test_a_full_disk(created):
     sandbox = created(templateID="busybox", secure=True)
     headers = {"X-Access-Token": sandbox["envdAccessToken"]}

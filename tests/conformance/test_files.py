@@ -4,6 +4,7 @@
 
 import datetime
 import email
+import email.utils
 import hashlib
 import io
 import gzip
@@ -83,6 +84,37 @@ async def test_write_file_objects(sandbox):
     assert await got(sandbox.files.read("t")) == "täxt"
 
 
+@_has_metadata
+@pytest.mark.parametrize("size", [300_000, 3_000_000])
+async def test_streams_as_octets(client, sandbox, size):
+    data = Pattern(size).read(size)
+    written = await got(sandbox.files.write("streamed", io.BytesIO(data)))
+    assert (written.path, written.name) == ("/home/user/streamed", "streamed")
+    assert bytes(await got(sandbox.files.read("streamed", format="bytes"))) == data
+    assert b"".join([chunk async for chunk in client.read_stream(sandbox, "streamed")]) == data
+
+
+@requires(2, 50, why="has no use_octet_stream")
+@pytest.mark.parametrize("octets", [True, False])
+async def test_the_way_of_an_upload_can_be_chosen(sandbox, octets):
+    for name, data in (("text", "täxt\r\n--x--"), ("bytes", bytes(range(256)))):
+        await got(sandbox.files.write(name, data, use_octet_stream=octets))
+        expected = data if isinstance(data, bytes) else data.encode()
+        assert bytes(await got(sandbox.files.read(name, format="bytes"))) == expected
+
+
+@requires(2, 63, why="takes no iterators")
+async def test_iterators_are_sent_in_chunks(client, sandbox):
+    pieces = [b"one", b"", b"two" * 100_000, b"three"]
+
+    async def one_by_one():
+        for piece in pieces:
+            yield piece
+
+    await got(sandbox.files.write("pieces", iter(pieces) if client.flavour == "sync" else one_by_one()))
+    assert bytes(await got(sandbox.files.read("pieces", format="bytes"))) == b"".join(pieces)
+
+
 @pytest.mark.parametrize("name", ["with space.txt", "ünï😀.txt", "a'b\"c.txt", "per%cent+plus&and#.txt", "-dash", "trailing."])
 async def test_odd_names(sandbox, name):
     written = await got(sandbox.files.write(f"/tmp/odd/{name}", name))
@@ -98,6 +130,23 @@ async def test_gzip_both_ways(sandbox):
     assert (await got(sandbox.commands.run("wc -c < z"))).stdout.strip() == str(len(text))
     assert await got(sandbox.files.read("z", gzip=True)) == text
     assert await got(sandbox.files.read("z")) == text
+
+
+@pytest.mark.skipif(VERSION < (2, 40), reason="has no gzip uploads")
+async def test_gzip_of_bytes_streams_and_several_files(client, sandbox):
+    data = bytes(range(256)) * 2000
+    await got(sandbox.files.write("bytes", data, gzip=True))
+    await got(sandbox.files.write("stream", io.BytesIO(data), gzip=True))
+    several = [{"path": f"several/{n}", "data": data[n:]} for n in range(3)]
+    written = await got(sandbox.files.write_files(several, gzip=True))
+    assert [info.path for info in written] == [f"/home/user/several/{n}" for n in range(3)]
+    for path, expected in [("bytes", data), ("stream", data), *((f"several/{n}", data[n:]) for n in range(3))]:
+        assert (await got(sandbox.files.get_info(path))).size == len(expected)
+        assert bytes(await got(sandbox.files.read(path, format="bytes", gzip=True))) == expected
+        assert bytes(await got(sandbox.files.read(path, format="bytes"))) == expected
+    reader = await got(sandbox.files.read("bytes", format="stream", gzip=True))
+    chunks = list(reader) if client.flavour == "sync" else [chunk async for chunk in reader]
+    assert b"".join(chunks) == data
 
 
 async def test_file_whose_size_is_not_known(sandbox):
@@ -157,6 +206,15 @@ async def test_info_of_a_directory(sandbox):
     assert (info.mode, info.permissions, info.owner, info.group) == (0o755, "drwxr-xr-x", "user", "user")
 
 
+async def test_size_and_time_of_a_directory(sandbox):
+    await got(sandbox.files.write("d/f", "x"))
+    info = await got(sandbox.files.get_info("d"))
+    assert info.size > 0
+    seconds = (await got(sandbox.commands.run("stat -c %Y d"))).stdout.strip()
+    utc = datetime.timezone.utc
+    assert int(info.modified_time.replace(tzinfo=info.modified_time.tzinfo or utc).timestamp()) == int(seconds)
+
+
 @pytest.mark.parametrize(
     "path, permissions",
     [("/tmp", "dtrwxrwxrwx"), ("/dev/null", "Dcrw-rw-rw-"), ("/usr/bin/sudo", "urwxr-xr-x"), ("fifo", "prw-r--r--")],
@@ -175,6 +233,19 @@ async def test_info_of_links(sandbox):
     # The newest client shows the link itself, older ones what it leads to.
     assert link.type == (FileType.SYMLINK if VERSION >= (2, 55) else FileType.FILE)
     assert (await got(sandbox.files.get_info("broken"))).symlink_target == "/home/user/broken"
+
+
+async def test_links_to_directories_and_the_rest(sandbox):
+    await got(sandbox.commands.run("mkdir d && ln -s d link && mkfifo fifo && ln -s loop loop"))
+    link = await got(sandbox.files.get_info("link"))
+    assert (link.symlink_target, link.mode) == ("/home/user/d", 0o755)
+    assert link.type == (FileType.SYMLINK if VERSION >= (2, 55) else FileType.DIR)
+    assert (await got(sandbox.files.get_info("loop"))).symlink_target == "/home/user/loop"
+    listed = {entry.name: entry.type for entry in await got(sandbox.files.list("."))}
+    # What is neither file nor directory has no type, and the client leaves it out.
+    assert "fifo" not in listed and listed["d"] == FileType.DIR and listed["link"] == link.type
+    with raises(SandboxException, "cyclic symlink"):
+        await got(sandbox.files.list("loop"))
 
 
 async def test_info_of_a_missing_file(sandbox):
@@ -242,6 +313,20 @@ async def test_list_what_cannot_be_listed(sandbox):
         await got(sandbox.files.list("~root"))
 
 
+async def test_depth_of_none_is_refused(sandbox):
+    with raises(InvalidArgumentException, "depth should be at least 1"):
+        await got(sandbox.files.list("/", depth=0))
+
+
+async def test_entries_of_a_list_are_complete(sandbox):
+    await got(sandbox.files.write("/tmp/l/f", "12345"))
+    await got(sandbox.files.make_dir("/tmp/l/sub"))
+    directory, file = sorted(await got(sandbox.files.list("/tmp/l")), key=lambda entry: entry.name, reverse=True)
+    assert (file.mode, file.permissions, file.owner, file.group, file.size) == (0o644, "-rw-r--r--", "user", "user", 5)
+    assert (directory.mode, directory.permissions, directory.owner) == (0o755, "drwxr-xr-x", "user")
+    assert file.symlink_target is None and file.modified_time.year >= 2024 and directory.modified_time.year >= 2024
+
+
 @pytest.mark.smoke
 async def test_make_dir(sandbox):
     assert await got(sandbox.files.make_dir("x/y/z")) is True
@@ -290,6 +375,31 @@ async def test_metadata_is_kept_on_the_file(sandbox):
     # A later write without metadata clears it.
     assert (await got(sandbox.files.write("g", "y"))).metadata is None
     assert (await got(sandbox.files.get_info("g"))).metadata is None
+
+
+@_has_metadata
+async def test_metadata_of_several_files(sandbox):
+    files = [{"path": f"m/{n}", "data": str(n)} for n in range(3)]
+    written = await got(sandbox.files.write_files(files, metadata={"Kind": "test", "n": "1"}))
+    expected = {"kind": "test", "n": "1"}
+    assert [info.metadata for info in written] == [expected] * 3
+    assert [entry.metadata for entry in await got(sandbox.files.list("m"))] == [expected] * 3
+
+
+@_has_metadata
+@pytest.mark.parametrize("metadata", [{"": "x"}, {"a b": "x"}, {"k": "new\nline"}, {"k": "ümlaut"}], ids=repr)
+async def test_metadata_that_is_none_leaves_no_file(sandbox, metadata):
+    with raises(InvalidArgumentException):
+        await got(sandbox.files.write("refused", "x", metadata=metadata))
+    assert await got(sandbox.files.exists("refused")) is False
+
+
+@_has_metadata
+async def test_too_much_metadata_leaves_no_file(sandbox):
+    for metadata in ({"k": "x" * 5000}, {"k" * 247: "x"}):
+        with raises(InvalidArgumentException):
+            await got(sandbox.files.write("refused", "x", metadata=metadata))
+    assert await got(sandbox.files.exists("refused")) is False
 
 
 @_has_metadata
@@ -344,6 +454,66 @@ def test_part_of_a_file(created):
     to_sandbox("POST", "/files?path=/tmp/f&username=user", box["sandboxID"], body=b"0123456789", headers=token | octets)
     part = to_sandbox("GET", "/files?path=/tmp/f&username=user", box["sandboxID"], headers=token | {"Range": "bytes=2-4"})
     assert (part.status, part.body, part.headers["content-range"]) == (206, b"234", "bytes 2-4/10")
+
+
+@pytest.mark.wire
+def test_conditional_downloads(created):
+    box = created()
+    token = {"X-Access-Token": box["envdAccessToken"]}
+    octets = {"Content-Type": "application/octet-stream"}
+    to_sandbox("POST", "/files?path=/tmp/f.txt&username=user", box["sandboxID"], body=b"0123456789", headers=token | octets)
+
+    def download(method="GET", **headers):
+        fields = token | {name.replace("_", "-"): value for name, value in headers.items()}
+        return to_sandbox(method, "/files?path=/tmp/f.txt&username=user", box["sandboxID"], headers=fields)
+
+    plain = download()
+    modified = plain.headers["last-modified"]
+    then = email.utils.parsedate_to_datetime(modified)
+    earlier, later = (email.utils.format_datetime(then + datetime.timedelta(hours=h), usegmt=True) for h in (-1, 1))
+    assert (plain.status, plain.headers["accept-ranges"], plain.headers["vary"]) == (200, "bytes", "Accept-Encoding, Origin")
+    assert plain.headers["content-type"] == "text/plain; charset=utf-8"
+    assert plain.headers["content-disposition"] == "inline; filename=f.txt"
+    assert "etag" not in plain.headers
+    assert (download(If_Modified_Since=modified).status, download(If_Modified_Since=modified).body) == (304, b"")
+    assert download(If_Modified_Since=later).status == 304
+    assert download(If_Modified_Since=earlier).body == b"0123456789"
+    assert download(If_Unmodified_Since=modified).status == 200
+    assert download(If_Unmodified_Since=earlier).status == 412
+    # There are no entity tags, so none matches.
+    assert download(If_Match='"x"').status == 412
+    assert download(If_None_Match='"x"').status == 200
+    assert download(If_None_Match="*").status == 304
+    # A part only of the file as it was then.
+    assert download(Range="bytes=0-1", If_Range=modified).status == 206
+    assert download(Range="bytes=0-1", If_Range=earlier).status == 200
+    assert download(Range="bytes=5-", If_Range='"x"').body == b"0123456789"
+    assert download("HEAD").status == 405
+
+
+@pytest.mark.wire
+def test_encodings_of_a_download(created):
+    box = created()
+    token = {"X-Access-Token": box["envdAccessToken"]}
+    octets = {"Content-Type": "application/octet-stream"}
+    content = b"again and " * 1000
+    to_sandbox("POST", "/files?path=/tmp/f&username=user", box["sandboxID"], body=content, headers=token | octets)
+
+    def download(accept, **headers):
+        fields = token | {"Accept-Encoding": accept} | headers
+        return to_sandbox("GET", "/files?path=/tmp/f&username=user", box["sandboxID"], headers=fields)
+
+    reply = download("gzip")
+    assert (reply.headers["content-encoding"], gzip.decompress(reply.body)) == ("gzip", content)
+    for accept in ("gzip, deflate", "br, gzip, deflate", "*", "identity", "", "zstd"):
+        reply = download(accept)
+        assert (reply.status, reply.headers.get("content-encoding"), reply.body) == (200, None, content), accept
+    assert download("identity;q=0, gzip").headers["content-encoding"] == "gzip"
+    assert download("identity;q=0").status == 406
+    assert download("*;q=0").status == 406
+    # A range is one of the plain bytes.
+    assert download("gzip", Range="bytes=0-4").body == b"again"
+    assert download("gzip, identity;q=0", Range="bytes=0-4").status == 406
 
 
 @pytest.mark.wire

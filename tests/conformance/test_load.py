@@ -7,22 +7,18 @@ import asyncio
 import base64
 import contextlib
 import hashlib
-import http.client
 import io
-import json
 import os
-import socket
-import struct
-import textwrap
 import time
-import urllib.parse
 from pathlib import Path
 
 import e2b
+import fuse
 import pytest
-from harness import SANDBOX_URL, eventually, requires, server_pid, to_sandbox
+from harness import eventually, requires, server_pid, to_sandbox
 from memory import watch_memory
 from pattern import Pattern
+from streams import start
 
 pytestmark = [pytest.mark.wire, pytest.mark.limit(900)]
 
@@ -79,58 +75,18 @@ async def _returns_to(sandbox_id, before, kept=0):
     assert await eventually(lambda: _Use(sandbox_id).within(before, kept), within=45, every=0.5), (before, _Use(sandbox_id))
 
 
-class _Start:
-    """A Start call on a connection of its own, read as slowly as one likes."""
-
-    def __init__(self, sandbox, script, *, receive_buffer=None):
-        target = urllib.parse.urlsplit(SANDBOX_URL)
-        self._connection = http.client.HTTPConnection(target.hostname, target.port, timeout=120)
-        self._connection.connect()
-        if receive_buffer:
-            self._connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        message = json.dumps({"process": {"cmd": "/bin/bash", "args": ["-c", script]}}).encode()
-        headers = {
-            "E2b-Sandbox-Id": sandbox.sandbox_id,
-            "E2b-Sandbox-Port": "49983",
-            "Content-Type": "application/connect+json",
-            "Connect-Protocol-Version": "1",
-            "X-Access-Token": sandbox._envd_access_token,
-        }
-        self._connection.request("POST", "/process.Process/Start", struct.pack(">BI", 0, len(message)) + message, headers)
-        self._reply = self._connection.getresponse()
-        assert self._reply.status == 200
-
-    def events(self):
-        """The events up to the end of the stream."""
-        while True:
-            head = self._reply.read(5)
-            assert len(head) == 5, "the stream was cut"
-            flags, size = struct.unpack(">BI", head)
-            message = json.loads(self._reply.read(size))
-            if flags & 2:
-                assert "error" not in message, message
-                return
-            yield message["event"]
-
-    def vanish(self):
-        """Closes the connection at once, with a reset."""
-        self._connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self._reply.close()
-        self._connection.close()
-
-
 async def test_many_commands_at_once(large):
     assert int(os.environ["E2B_MAX_CONNECTIONS"]) > _COMMANDS_AT_ONCE, "the client would wait for itself"
     sandbox = await e2b.AsyncSandbox.connect(large.sandbox_id)
     await sandbox.commands.run("mkfifo /tmp/gate")
     before = _Use(large.sandbox_id)
 
-    async def start(number):
+    async def wait_at_gate(number):
         # All wait for the gate, so all are there at the same time.
         script = f"read line < /tmp/gate; echo out {number}; echo err {number} >&2; exit {number % 7}"
         return await sandbox.commands.run(script, background=True, timeout=0, request_timeout=300)
 
-    handles = await asyncio.gather(*(start(number) for number in range(_COMMANDS_AT_ONCE)))
+    handles = await asyncio.gather(*(wait_at_gate(number) for number in range(_COMMANDS_AT_ONCE)))
     assert len({handle.pid for handle in handles}) == _COMMANDS_AT_ONCE
     listed = {process.pid for process in await sandbox.commands.list(request_timeout=60)}
     assert listed == {handle.pid for handle in handles}
@@ -150,7 +106,7 @@ async def test_many_commands_at_once(large):
 def test_much_output_for_a_slow_reader(large):
     pauses = 10
     with watch_memory() as memory:
-        stream = _Start(large, f"seq -w 1 999999999 | head -c {_OUTPUT_BYTES}", receive_buffer=1 << 16)
+        stream = start(large, f"seq -w 1 999999999 | head -c {_OUTPUT_BYTES}", receive_buffer=1 << 16)
         received, digest, paused, ended = 0, hashlib.sha256(), 0, None
         for event in stream.events():
             if "data" in event:
@@ -184,7 +140,7 @@ async def test_a_client_that_vanishes(large):
     size = 64 * _MEBIBYTE
     streams = []
     for number in range(20):
-        stream = _Start(large, f"sleep 1; head -c {size} /dev/zero; echo done > /tmp/done{number}", receive_buffer=1 << 16)
+        stream = start(large, f"sleep 1; head -c {size} /dev/zero; echo done > /tmp/done{number}", receive_buffer=1 << 16)
         assert "start" in next(stream.events())
         streams.append(stream)
     # Some go before there is output, some while much of it waits for them.
@@ -226,30 +182,9 @@ def test_a_large_file_in_flat_memory(large):
     assert memory.growth("alcove-agent") < 8 * _MEBIBYTE, memory
 
 
-# Mounts a FUSE file system and answers nothing after the first message: who asks it for anything
-# cannot even be killed.
-_HUNG = textwrap.dedent(
-    """
-    import ctypes, os, struct, sys
-    fd = os.open("/dev/fuse", os.O_RDWR)
-    os.makedirs("/mnt/hung")
-    libc = ctypes.CDLL(None, use_errno=True)
-    options = f"fd={fd},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
-    if libc.mount(b"hung", b"/mnt/hung", b"fuse", 0, options) != 0:
-        sys.exit(os.strerror(ctypes.get_errno()))
-    unique = struct.unpack_from("<Q", os.read(fd, 1 << 20), 8)[0]
-    body = struct.pack("<IIIIHHI", 7, 31, 0, 0, 0, 0, 65536).ljust(64, bytes(1))
-    os.write(fd, struct.pack("<IiQ", 16 + len(body), 0, unique) + body)
-    print("mounted", flush=True)
-    while True:
-        os.read(fd, 1 << 20)
-    """
-)
-
-
 async def test_a_file_system_that_hangs_stops_nothing_else(large):
-    large.files.write("/tmp/hung.py", _HUNG)
-    daemon = _Start(large, "sudo python3 /tmp/hung.py")
+    large.files.write("/tmp/hung.py", fuse.PROGRAM)
+    daemon = start(large, "sudo python3 /tmp/hung.py /mnt/hung hung")
     output = (base64.b64decode(event["data"]["stdout"]) for event in daemon.events() if "data" in event)
     assert next(output) == b"mounted\n"
     hung = await e2b.AsyncSandbox.connect(large.sandbox_id)

@@ -16,9 +16,9 @@ def _get(url, **options):
     return request("GET", f"{target.path}?{target.query}", url=SANDBOX_URL, **options)
 
 
-def _upload(url, content):
+def _upload(url, content, name="; filename=x"):
     boundary = uuid.uuid4().hex
-    body = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\n'.encode()
+    body = f'--{boundary}\r\nContent-Disposition: form-data; name="file"{name}\r\n\r\n'.encode()
     body += content + f"\r\n--{boundary}--\r\n".encode()
     target = urllib.parse.urlsplit(url)
     headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
@@ -37,6 +37,17 @@ async def test_upload(sandbox):
     reply = _upload(sandbox.upload_url("/home/user/up.txt"), b"content")
     assert reply.status == 200, reply.body
     assert await got(sandbox.files.read("up.txt")) == "content"
+
+
+async def test_upload_of_a_text_field(sandbox):
+    reply = _upload(sandbox.upload_url("up.txt", user="root"), b"by form", name="")
+    assert (reply.status, reply.json) == (200, [{"path": "/root/up.txt", "name": "up.txt", "type": "file"}])
+    assert await got(sandbox.files.read("/root/up.txt")) == "by form"
+
+
+async def test_upload_url_without_a_path_takes_the_forms(sandbox):
+    reply = _upload(sandbox.upload_url(""), b"named", name="; filename=named.txt")
+    assert (reply.status, reply.json[0]["path"]) == (200, "/home/user/named.txt")
 
 
 async def test_each_url_leads_to_its_own_sandbox(make_sandbox):
@@ -58,6 +69,9 @@ async def test_expiration(sandbox):
     assert _get(url).body == b"for a while"
     assert await eventually(lambda: _get(url).status == 401, within=5)
     assert_error(_get(url), 401, "signature is already expired")
+    before_it_began = sandbox.download_url("f", use_signature_expiration=-120)
+    assert _get(before_it_began).json == {"code": 401, "message": "signature is already expired"}
+    assert_error(_upload(sandbox.upload_url("f", use_signature_expiration=-120), b"y"), 401, "signature is already expired")
 
 
 async def test_url_of_another_path_or_operation_is_refused(sandbox):

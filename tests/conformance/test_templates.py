@@ -3,12 +3,11 @@
 """Other templates than `base` (tests/templates): the agent runs in any Linux root, limits are a recipe's."""
 
 import base64
-import json
-import struct
 
 import pytest
 from e2b import CommandExitException
-from harness import api, eventually, got, raises, to_sandbox
+from harness import api, eventually, got, raises, static_agent, to_sandbox
+from streams import envelope, messages_of
 
 # These are built after `base`, while other tests run already.
 _BUILD_LIMIT = 600
@@ -32,12 +31,11 @@ async def _out(sandbox, command, **options):
 
 def _run_argv(sandbox, *argv):
     """Runs a program by one bare call, because the SDK knows no shell but bash: output and end."""
-    message = json.dumps({"process": {"cmd": argv[0], "args": argv[1:]}, "stdin": False}).encode()
     reply = to_sandbox(
         "POST",
         "/process.Process/Start",
         sandbox.sandbox_id,
-        body=struct.pack(">BI", 0, len(message)) + message,
+        body=envelope({"process": {"cmd": argv[0], "args": argv[1:]}, "stdin": False}),
         headers={
             "X-Access-Token": sandbox._envd_access_token,
             "Content-Type": "application/connect+json",
@@ -45,13 +43,11 @@ def _run_argv(sandbox, *argv):
         },
     )
     assert reply.status == 200, reply.body
-    output, end, at = b"", None, 0
-    while at < len(reply.body):
-        _, size = struct.unpack_from(">BI", reply.body, at)
-        event = json.loads(reply.body[at + 5 : at + 5 + size]).get("event", {})
+    output, end = b"", None
+    for message in messages_of(reply.body):
+        event = message.get("event", {})
         output += base64.b64decode(event.get("data", {}).get("stdout", ""))
         end = event.get("end", end)
-        at += 5 + size
     return output.decode(), end
 
 
@@ -66,14 +62,18 @@ async def test_limits_are_the_recipes(make_from):
 
 
 @pytest.mark.limit(700)
-async def test_an_old_debian(make_from):
-    sandbox = await make_from("old-debian")
-    assert "bullseye" in await _out(sandbox, "cat /etc/os-release")
+@pytest.mark.parametrize(
+    ("template", "release"), [("debian-12", "bookworm"), pytest.param("old-debian", "bullseye", marks=static_agent)]
+)
+async def test_an_older_debian(make_from, template, release):
+    sandbox = await make_from(template)
+    assert release in await _out(sandbox, "cat /etc/os-release")
     assert await _out(sandbox, "whoami; pwd") == "user\n/home/user\n"
     await got(sandbox.files.write("a/b.txt", "hello"))
     assert await _out(sandbox, "stat -c %U a/b.txt; cat a/b.txt") == "user\nhello"
 
 
+@static_agent
 @pytest.mark.limit(700)
 async def test_a_bare_busybox(make_from):
     sandbox = await make_from("busybox")
@@ -93,6 +93,7 @@ async def test_a_bare_busybox(make_from):
     )
 
 
+@static_agent
 @pytest.mark.limit(700)
 async def test_a_root_with_one_program_and_nothing_else(make_from):
     sandbox = await make_from("one-program")
@@ -111,6 +112,7 @@ async def test_a_root_with_one_program_and_nothing_else(make_from):
     assert failure.value.exit_code == 127
 
 
+@static_agent
 @pytest.mark.limit(700)
 async def test_musl_and_busybox_as_alpine(make_from):
     sandbox = await make_from("alpine")

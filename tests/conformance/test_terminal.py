@@ -6,7 +6,7 @@ import asyncio
 import threading
 
 import pytest
-from e2b import NotFoundException, PtySize
+from e2b import CommandExitException, NotFoundException, PtySize
 from harness import eventually, got, requires
 
 _streams = requires(2, 58, why="has no stream_input")
@@ -35,7 +35,8 @@ class _Terminal:
             return
         self.handle = method(*args, **options)
         # The sync handle gives output only to who waits for the end.
-        threading.Thread(target=self._collect, daemon=True).start()
+        self._collector = threading.Thread(target=self._collect, daemon=True)
+        self._collector.start()
 
     def _collect(self):
         try:
@@ -44,6 +45,15 @@ class _Terminal:
         except Exception:
             # The stream of a killed terminal ends with an error; the test looks at the output.
             pass
+
+    async def exit_code(self):
+        """How it ended, when it has."""
+        if self.client.flavour == "sync":
+            assert await eventually(lambda: not self._collector.is_alive(), within=20)
+        try:
+            return (await got(self.handle.wait())).exit_code
+        except CommandExitException as error:
+            return error.exit_code
 
     def _add(self, data):
         self.output += data
@@ -72,6 +82,14 @@ async def test_shell_answers(terminal):
     await terminal.type("exit\n")
 
 
+@pytest.mark.smoke
+async def test_exit_code(terminal):
+    await terminal.open(cwd="/", envs={"CODE": "7"})
+    await terminal.type("pwd; exit $CODE\n")
+    assert await terminal.exit_code() == 7
+    assert b"\r/\r\n" in terminal.output
+
+
 async def test_size_and_resize(terminal, sandbox):
     await terminal.open(cols=101, rows=33)
     await terminal.type("stty size\n")
@@ -79,6 +97,13 @@ async def test_size_and_resize(terminal, sandbox):
     await got(sandbox.pty.resize(terminal.pid, PtySize(rows=50, cols=132)))
     await terminal.type("stty size\n")
     await terminal.until("50 132\r\n")
+
+
+async def test_resize_right_after_the_start(terminal, sandbox):
+    await terminal.open()
+    await got(sandbox.pty.resize(terminal.pid, PtySize(rows=24, cols=100)))
+    await terminal.type("tput cols\n")
+    await terminal.until("\r100\r\n")
 
 
 async def test_environment_directory_and_user(terminal):
@@ -105,11 +130,30 @@ async def test_second_client_joins(client, sandbox, terminal):
     await other.until("both-2\r\n")
 
 
+async def test_work_goes_on_while_nobody_watches(client, sandbox):
+    callback = {} if client.flavour == "sync" else {"on_data": lambda data: None}
+    first = await got(sandbox.pty.create(PtySize(rows=24, cols=80), **callback))
+    await got(sandbox.pty.send_stdin(first.pid, b"touch /tmp/ready; read line; seq 1 200000; touch /tmp/done\n"))
+    assert await eventually(lambda: sandbox.files.exists("/tmp/ready"), within=10)
+    await got(first.disconnect())
+    await got(sandbox.pty.send_stdin(first.pid, b"\n"))
+    # Far more than a terminal buffers: somebody drains it.
+    assert await eventually(lambda: sandbox.files.exists("/tmp/done"), within=20)
+    again = await _Terminal(client, sandbox).join(first.pid)
+    assert again.pid == first.pid
+    await again.type("echo still-$((40+2))\n")
+    await again.until("still-42\r\n")
+    await again.type("exit\n")
+    assert await again.exit_code() == 0
+
+
 async def test_listed_and_killed(sandbox, terminal):
     await terminal.open()
     listed = {process.pid: process for process in await got(sandbox.commands.list())}
     assert (listed[terminal.pid].cmd, listed[terminal.pid].args) == ("/bin/bash", ["-i", "-l"])
     assert await got(sandbox.pty.kill(terminal.pid)) is True
+    with pytest.raises(CommandExitException):
+        await got(sandbox.commands.run(f"kill -0 {terminal.pid}"))
 
     async def gone():
         return terminal.pid not in [process.pid for process in await got(sandbox.commands.list())]

@@ -4,6 +4,7 @@
 
 import asyncio
 
+import fuse
 import pytest
 from e2b import FileNotFoundException, FileType, InvalidArgumentException, SandboxException, TimeoutException
 from harness import eventually, got, raises, requires
@@ -65,6 +66,25 @@ async def test_upload_is_three_events(sandbox, watch):
     assert await watch.seen() == [("create", "new"), ("chmod", "new"), ("write", "new")]
 
 
+@pytest.mark.parametrize("recursive", [False, True])
+async def test_events_are_there_on_the_very_next_call(client, sandbox, recursive):
+    if client.flavour == "async":
+        pytest.skip("the async client gets a stream")
+    await _make_dir(sandbox)
+    handle = sandbox.files.watch_dir(_DIR, recursive=recursive)
+    for number in range(20):
+        sandbox.files.write(f"{_DIR}/{number}", "x")
+        seen = [(event.type.value, event.name) for event in handle.get_new_events()]
+        assert seen == [(kind, str(number)) for kind in ("create", "chmod", "write")]
+    assert handle.get_new_events() == []
+    sandbox.files.make_dir(f"{_DIR}/sub")
+    sandbox.files.write(f"{_DIR}/sub/file", "x")
+    seen = {(event.type.value, event.name) for event in handle.get_new_events()}
+    assert ("create", "sub") in seen
+    assert (("write", "sub/file") in seen) == recursive
+    handle.stop()
+
+
 async def test_overwriting_changes_owner_and_content(sandbox, watch):
     await got(sandbox.files.write(f"{_DIR}/f", "old"))
     await watch.start()
@@ -108,6 +128,19 @@ async def test_tree_that_is_made_at_once_is_seen_whole(sandbox, watch):
     await watch.until(*wanted)
 
 
+async def test_a_large_tree_that_is_moved_or_unpacked_in_is_seen_whole(sandbox, watch):
+    await _make_dir(sandbox)
+    make = "mkdir -p /tmp/tree && cd /tmp/tree && for a in $(seq 20); do mkdir -p $a/{1..10}/deep; touch $a/{1..10}/deep/f; done"
+    await got(sandbox.commands.run(f"{make} && tar cf /tmp/tree.tar . && mv /tmp/tree {_DIR}/../moving"))
+    await watch.start(recursive=True)
+    await got(sandbox.commands.run(f"mv {_DIR}/../moving {_DIR}/moved && mkdir {_DIR}/unpacked && tar xf /tmp/tree.tar -C {_DIR}/unpacked"))
+    places = [f"{top}/{a}/{b}" for top in ("moved", "unpacked") for a in range(1, 21) for b in range(1, 11)]
+    await watch.until(*[("create", f"{place}/deep/f") for place in places], *[("create", f"{place}/deep") for place in places])
+    # Each of the directories is watched from now on.
+    await got(sandbox.commands.run(f"for f in {_DIR}/*/*/*/deep; do echo x > $f/later; done"))
+    await watch.until(*[("write", f"{place}/deep/later") for place in places])
+
+
 async def test_renamed_directory_is_followed(sandbox, watch):
     await got(sandbox.files.make_dir(f"{_DIR}/old/deep"))
     await watch.start(recursive=True)
@@ -138,6 +171,24 @@ async def test_entries(sandbox, watch):
     assert all(event.entry is None for event in watch.events if event.type.value == "remove")
 
 
+@_has_entries
+async def test_entries_say_what_is_there_now(sandbox, watch):
+    await _make_dir(sandbox)
+    await watch.start(include_entry=True, recursive=True)
+    await got(sandbox.files.make_dir(f"{_DIR}/sub"))
+    await got(sandbox.commands.run(f"mkdir -p {_DIR}/sub; echo 12345 > {_DIR}/sub/f; chmod 600 {_DIR}/sub/f; sleep 0.3; chmod 640 {_DIR}/sub/f"))
+
+    async def complete():
+        await watch.seen()
+        return any(e.name == "sub/f" and e.type.value == "chmod" and e.entry and e.entry.mode == 0o640 for e in watch.events)
+
+    assert await eventually(complete, within=10), watch.events
+    of_sub = [event.entry for event in watch.events if event.name == "sub" and event.type.value == "create"]
+    assert [(entry.path, entry.name, entry.type) for entry in of_sub] == [(f"{_DIR}/sub", "sub", FileType.DIR)]
+    last = [event.entry for event in watch.events if event.name == "sub/f" and event.entry][-1]
+    assert (last.path, last.size, last.permissions, last.owner) == (f"{_DIR}/sub/f", 6, "-rw-r-----", "user")
+
+
 async def test_relative_path_is_below_the_home(sandbox, watch):
     await _make_dir(sandbox)
     await watch.start("watched")
@@ -151,6 +202,87 @@ async def test_what_cannot_be_watched(sandbox, watch):
     await got(sandbox.files.write("plain", "x"))
     with raises(InvalidArgumentException):
         await watch.start("/home/user/plain")
+
+
+async def test_the_watched_directory_itself(sandbox, watch):
+    await _make_dir(sandbox)
+    await watch.start()
+    await got(sandbox.commands.run(f"chmod 700 {_DIR}; rmdir {_DIR}"))
+    assert await watch.until(("remove", ".")) == [("chmod", "."), ("remove", ".")]
+
+
+async def test_a_moved_directory_is_watched_no_more(sandbox, watch):
+    await _make_dir(sandbox)
+    await watch.start()
+    await got(sandbox.commands.run(f"mv {_DIR} {_DIR}-away"))
+    await watch.until(("rename", "."))
+    await got(sandbox.files.write(f"{_DIR}-away/f", "x"))
+    await asyncio.sleep(0.3)
+    assert await watch.seen() == [("rename", ".")]
+
+
+@requires(2, 44, why="has no allow_network_mounts")
+async def test_network_file_systems_need_a_word(sandbox, watch):
+    await _make_dir(sandbox)
+    await watch.start(allow_network_mounts=True)
+    await got(sandbox.files.write(f"{_DIR}/f", "x"))
+    await watch.until(("write", "f"))
+    await got(sandbox.files.write("/tmp/fuse.py", fuse.PROGRAM))
+    # What happens behind a FUSE mount, the kernel does not see.
+    await got(sandbox.commands.run("nohup python3 /tmp/fuse.py /mnt/remote plain > /tmp/fuse.log 2>&1 &", user="root"))
+
+    async def mounted():
+        return "mounted" in await got(sandbox.files.read("/tmp/fuse.log"))
+
+    assert await eventually(mounted, within=10), await got(sandbox.files.read("/tmp/fuse.log"))
+    with raises(InvalidArgumentException, "network file system"):
+        await watch.start("/mnt/remote")
+    await watch.start("/mnt/remote", allow_network_mounts=True)
+
+
+# Takes all that the kernel allows one sandbox of `argv[1]`, and keeps it.
+_TAKE = """
+import ctypes, os, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+os.makedirs("/tmp/taken", exist_ok=True)
+names = [b"/tmp/taken/%d" % n for n in range(2000)]
+for name in names:
+    os.close(os.open(name, os.O_CREAT))
+while True:
+    watcher = libc.inotify_init1(0)
+    if watcher < 0 or (sys.argv[1] == "watches" and any(libc.inotify_add_watch(watcher, name, 2) < 0 for name in names)):
+        break
+print(os.strerror(ctypes.get_errno()), flush=True)
+time.sleep(300)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting"), [("instances", "fs.inotify.max_user_instances"), ("watches", "fs.inotify.max_user_watches")]
+)
+async def test_limits_of_the_kernel_are_named(client, sandbox, watch, kind, setting):
+    await got(sandbox.files.make_dir(f"{_DIR}/sub"))
+    await got(sandbox.files.write("/tmp/take.py", _TAKE))
+    await got(sandbox.commands.run(f"ulimit -n 65536; nohup python3 /tmp/take.py {kind} > /tmp/taken.log 2>&1 &", user="root"))
+
+    async def taken():
+        return bool(await got(sandbox.files.read("/tmp/taken.log")))
+
+    assert await eventually(taken, within=30)
+    with raises(SandboxException, setting):
+        await watch.start(recursive=True)
+    # Nothing else suffers.
+    assert (await got(sandbox.commands.run("echo fine"))).stdout == "fine\n"
+    await got(sandbox.commands.run("pkill -f take.py", user="root"))
+
+    async def again():
+        try:
+            await watch.start(recursive=True)
+        except SandboxException:
+            return False
+        return True
+
+    assert await eventually(again, within=10)
 
 
 async def test_stopped_watch_brings_nothing_more(client, sandbox, watch):

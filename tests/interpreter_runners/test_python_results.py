@@ -65,6 +65,13 @@ def test_a_figure_that_is_not_shown_comes_after_the_value(python):
     assert [frame["main"] for frame in run.of("result")] == [True, False]
 
 
+@pytest.mark.parametrize("magic", ["%matplotlib inline", "%matplotlib", "%pylab inline"])
+def test_the_inline_backend_may_be_asked_for(python, magic):
+    run = python.run(f"{magic}\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);")
+    assert run.error is None
+    assert set(run.shown[0]) == {"text/plain", "image/png", "e2b/chart"}
+
+
 @pytest.mark.parametrize("last", ["image", "image.save('a.png')", "image.show()"])
 def test_pillow_images(python, last):
     run = python.run(f"from PIL import Image\nimage = Image.new('RGB', (4, 4))\n{last}")
@@ -73,8 +80,11 @@ def test_pillow_images(python, last):
 
 
 def test_plotly_and_altair(python):
-    plotly = python.run("import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1, 2]))").of("result")[0]["data"]
-    assert {"text/html", "application/vnd.plotly.v1+json"} <= set(plotly)
+    for code in ("import plotly.graph_objects as go\nfigure = go.Figure(go.Bar(y=[1, 2]))\nfigure", "figure.show()"):
+        run = python.run(code)
+        assert run.error is None
+        (plotly,) = run.shown
+        assert set(plotly) == {"text/html", "application/vnd.plotly.v1+json"}
     altair = python.run("import altair, pandas\naltair.Chart(pandas.DataFrame({'a': [1]})).mark_bar().encode(x='a')").main
     assert "text/html" in altair
     assert any(mime.startswith("application/vnd.vegalite") for mime in altair)

@@ -8,7 +8,7 @@ import cache
 import console
 import paths
 
-PRESETS = ("release", "debug", "asan", "tsan")
+PRESETS = ("release", "debug", "asan", "tsan", "ubsan")
 
 
 def build(preset="release", targets=()):

@@ -24,17 +24,23 @@ _CHAOS = paths.TESTS / "chaos"
 _DOCS = paths.TESTS / "docs"
 _BROWSER = paths.TESTS / "browser"
 _NETWORK = paths.TESTS / "network"
+_FULL_TEMPLATE = paths.TESTS / "full_template"
 _POOL_SIZE = "8GiB"
 # One sandbox gets half of it, and the full load tests store 5 GB.
 _FULL_POOL_SIZE = "12GiB"
 # A suite that hangs must not take the whole run with it.
 _SUITE_LIMIT = 1800
+# It waits for the template's build.
+_FULL_TEMPLATE_LIMIT = 3600
 
 
 class TestServer:
     """A server on a fresh data directory and a free port; leaves nothing behind."""
 
-    def __init__(self, *, templates=(), options=(), environ=None, full_load=False):
+    def __init__(
+        self, *, templates=(), options=(), environ=None, full_load=False, slim=True, program=None, own_templates=None
+    ):
+        """`own_templates`: only these of tests/templates."""
         data = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
         owners.mark(data)
         # These recipes get their roots here, from this machine's busybox and musl.
@@ -42,6 +48,9 @@ class TestServer:
         shutil.copytree(paths.TESTS / "templates", own)
         console.run([own / "make-busybox-root", own])
         console.run([own / "make-alpine-root", own])
+        for recipe in own.glob("*/recipe.toml"):
+            if own_templates is not None and recipe.parent.name not in own_templates:
+                shutil.rmtree(recipe.parent)
         self.server = serving.Server(
             data=data,
             listen=f"127.0.0.1:{_free_port()}",
@@ -49,11 +58,13 @@ class TestServer:
             templates=(paths.ROOT / "templates", own, *templates),
             layers=cache.folder("layers"),
             # The full code-interpreter-v1 would be built beside the tests.
-            options=("--slim", *options),
+            options=(*(["--slim"] if slim else []), *options),
             environ=environ,
+            program=program or paths.program("alcove"),
         )
         # mkdtemp makes it private; an ordinary data directory can be passed through.
         self.server.data.chmod(0o755)
+        self.kept_log = paths.BUILD / "test-server.log"
         self._process = None
 
     def start(self):
@@ -64,8 +75,8 @@ class TestServer:
     def wait_until_ready(self):
         self.server.wait_until_ready(self._process)
 
-    def environ(self):
-        return environ_of(self.server.env_file, self.server.program)
+    def environ(self, *, mode="plain"):
+        return environ_of(self.server.env_file, self.server.program, mode=mode)
 
     def close(self):
         """Ends everything, and reports what a clean end would not have left: a list of texts."""
@@ -80,20 +91,21 @@ class TestServer:
         left += [f"process {pid} is still there" for pid in serving.processes_of(self.server.data)]
         left += [f"{point} is still mounted" for point in serving.mounts_below(self.server.data)]
         if self.server.log_file.exists():
-            kept = paths.BUILD / "test-server.log"
-            kept.parent.mkdir(exist_ok=True)
-            shutil.copyfile(self.server.log_file, kept)
-            console.say(f"    the server's log: {kept}")
+            self.kept_log.parent.mkdir(exist_ok=True)
+            shutil.copyfile(self.server.log_file, self.kept_log)
+            console.say(f"    the server's log: {self.kept_log}")
         if not left:
             shutil.rmtree(self.server.data)
         return left
 
 
-def environ_of(env_file, program):
+def environ_of(env_file, program, *, mode="plain"):
     """The environment of a test run against the server that wrote `env_file`."""
     server = serving.Server(data=Path(env_file).absolute().parent)
-    environ = console.clean_environ() | server.settings()
+    environ = console.clean_environ() | server.settings(mode=mode)
     environ["ALCOVE_BIN"] = str(program)
+    # For the requests that tests make by themselves.
+    environ["ALCOVE_ORIGIN"] = server.settings()["E2B_API_URL"]
     if server.pid() is not None:
         environ["ALCOVE_DATA"] = str(server.data)
     return environ
@@ -112,25 +124,30 @@ def names():
 
 
 def is_conformance(stem):
-    return bool(_python_files(_CONFORMANCE, (stem,)) or _node_files((stem,), smoke=False))
+    return bool(_python_files(_CONFORMANCE, (stem,)) or _node_files((stem,)))
 
 
-def suites(generation, environ, *, smoke=False, only=(), extra=()):
-    """The Python and the Node suite of one generation, as (stage name, function that runs it)."""
-    marks = []
-    if smoke or generation.suite == "smoke":
-        marks.append("smoke")
-    # Tests that are not about the generation's client run with one generation.
-    if generation.name != "newest":
+def suites(generation, mode, environ, *, quick=False, only=(), extra=()):
+    """The Python and the Node suite of one generation in one mode, as (stage name, function that runs it)."""
+    suite = generation.suites.get(mode)
+    if not suite or (quick and mode != "tls"):
+        return []
+    if quick and suite == "full":
+        suite = "smoke"
+    marks = [] if suite == "full" else ["smoke"]
+    # Tests that are not about the generation's client run once.
+    if generation.name != "newest" or mode != "plain":
         marks.append("not wire")
+    walk = [_CONFORMANCE / "test_walk.py"]
+    python = [path for path in _python_files(_CONFORMANCE, only) if suite != "walk" or path in walk]
+    node = [path for path in _node_files(only) if suite == "full" or path.name == "smoke.test.mjs"]
+    note = " tls" if mode == "tls" else ""
     found = []
-    python = _python_files(_CONFORMANCE, only)
     if python:
-        title = f"python {generation.python_version}"
+        title = f"python {generation.python_version}{note}"
         found.append((title, lambda: _pytest(generation, python, environ, " and ".join(marks), extra)))
-    node = _node_files(only, smoke or generation.suite == "smoke")
     if node:
-        found.append((f"node {generation.npm_version}", lambda: _node(generation, node, environ)))
+        found.append((f"node {generation.npm_version}{note}", lambda: _node(generation, node, environ)))
     return found
 
 
@@ -177,15 +194,18 @@ def network(environ, *, only=(), extra=()):
     return _pytest(newest, files, environ, "", extra) if files else results.Counts()
 
 
+def full_template(environ, *, extra=()):
+    newest = clients.generations()[-1]
+    return _pytest(newest, _python_files(_FULL_TEMPLATE, ()), environ, "", extra, limit=_FULL_TEMPLATE_LIMIT)
+
+
 def _python_files(folder, only):
     return [path for path in sorted(folder.glob("test_*.py")) if not only or path.stem.removeprefix("test_") in only]
 
 
-def _node_files(only, smoke):
+def _node_files(only):
     found = sorted(_NODE_TESTS.glob("*.test.mjs"))
-    if only:
-        return [path for path in found if path.name.removesuffix(".test.mjs") in only]
-    return [path for path in found if path.name == "smoke.test.mjs"] if smoke else found
+    return [path for path in found if not only or path.name.removesuffix(".test.mjs") in only]
 
 
 def _cli_environ(generation):
@@ -196,13 +216,13 @@ def _cli_environ(generation):
     return {"ALCOVE_E2B_CLI": str(program), "ALCOVE_NODE": str(clients.node_bin() / "node")}
 
 
-def _pytest(generation, files, environ, marks, extra):
+def _pytest(generation, files, environ, marks, extra, *, limit=_SUITE_LIMIT):
     python = clients.python_for(generation)
     environ = environ | _cli_environ(generation)
     with _report() as report:
         command = [python, "-B", "-m", "pytest", "-c", paths.TESTS / "pytest.ini", f"--junitxml={report}"]
         select = ["-m", marks] if marks else []
-        code = console.run([*command, *select, *extra, *files], cwd=paths.TESTS, env=environ, check=False, timeout=_SUITE_LIMIT)
+        code = console.run([*command, *select, *extra, *files], cwd=paths.TESTS, env=environ, check=False, timeout=limit)
         # 5: nothing was selected in these files for this generation.
         if code == 5:
             return results.Counts()
@@ -219,6 +239,8 @@ def _node(generation, files, environ):
             node,
             "--import",
             (_NODE_TESTS / "resolve_client.mjs").as_uri(),
+            "--import",
+            (_NODE_TESTS / "recorder.mjs").as_uri(),
             "--test",
             # One file at a time: two cores, and some tests look at all sandboxes of the team.
             "--test-concurrency=1",

@@ -15,6 +15,9 @@ import cache
 import console
 import paths
 
+# With the domain and its certificates alone, or by plain HTTP URLs.
+MODES = ("tls", "plain")
+
 _CLIENTS_FILE = paths.ROOT / "tests" / "clients.toml"
 
 
@@ -23,7 +26,7 @@ class Generation:
     name: str
     python: tuple
     npm: tuple
-    suite: str  # "full", or "smoke" for a client that is only checked to work at all
+    suites: dict  # by mode, "plain" or "tls": "full", "smoke" or "walk"
     skip: str  # why it is not run; empty: it is
 
     @property
@@ -41,7 +44,7 @@ def generations():
             name=entry["name"],
             python=tuple(entry["python"]),
             npm=tuple(entry["npm"]),
-            suite=entry.get("suite", "full"),
+            suites={mode: entry[mode] for mode in MODES if mode in entry},
             skip=entry.get("skip", ""),
         )
         for entry in _load()["generation"]
@@ -58,6 +61,16 @@ def test_python():
     """An interpreter with what tests without a client need, the Python runner's libraries included."""
     loaded = _load()
     return _venv("runners", [*loaded["runner"]["python"], *loaded["interpreter"]["python"]]) / "bin" / "python"
+
+
+def pytest_python():
+    """An interpreter with what tests need that use nothing of ours but Python."""
+    return _venv("pytest", _load()["runner"]["python"]) / "bin" / "python"
+
+
+def jupyter_python():
+    """An interpreter with Jupyter, which `./dev bench` compares the code interpreter with."""
+    return _venv("jupyter", _load()["jupyter"]["python"]) / "bin" / "python"
 
 
 def node_modules_for(generation):

@@ -16,6 +16,7 @@ if sys.version_info < (3, 11):
 import benching  # noqa: E402
 import building  # noqa: E402
 import cleaning  # noqa: E402
+import compat  # noqa: E402
 import console  # noqa: E402
 import deps  # noqa: E402
 import linting  # noqa: E402
@@ -42,7 +43,7 @@ First steps on a fresh Debian 12 machine, as root:
 
 While working on alcove:
 
-  ./dev build debug             compile a preset: release, debug, asan, tsan
+  ./dev build debug             compile a preset: release, debug, asan, tsan, ubsan
   ./dev test --quick            unit tests, and one smoke run per client
   ./dev test http connect       unit tests of two rooms of src/
   ./dev test commands files     these client tests, every generation of clients
@@ -89,6 +90,9 @@ def _parser():
     test.add_argument("--client", action="append", default=[], metavar="GENERATION", help="only these generations of tests/clients.toml")
     test.add_argument("--server-env", type=Path, metavar="FILE", help="use the running server whose settings FILE holds; builds nothing")
     test.add_argument("-k", default="", metavar="EXPRESSION", help="pytest's -k for the Python client tests")
+
+    compat_page = task("compat", "docs/compatibility.md: what `./dev test` showed of each method and endpoint")
+    compat_page.add_argument("--write", action="store_true", required=True, help="write it from the last whole run of each generation")
 
     bench = task("bench", "run benchmarks; they print numbers and never fail on a time")
     bench.add_argument("names", nargs="*", metavar="NAME")
@@ -184,6 +188,7 @@ _TASKS = {
     "up": _up,
     "down": _down,
     "test": testing.test,
+    "compat": lambda options: compat.write(),
     "bench": lambda options: benching.bench(options.names, options.server_env),
     "clean": _clean,
     "build": _build,

@@ -78,9 +78,10 @@ class Server:
         ours = os.path.basename(program) == "alcove" and str(self.data) in args
         return pid if ours else None
 
-    def settings(self):
-        """The client settings in plain HTTP, of <data dir>/env-plain."""
-        pairs = (shlex.split(line) for line in self.plain_env_file.read_text().splitlines())
+    def settings(self, *, mode="plain"):
+        """The client settings: by plain HTTP URLs, or ("tls") with nothing but the domain."""
+        file = self.env_file if mode == "tls" else self.plain_env_file
+        pairs = (shlex.split(line) for line in file.read_text().splitlines())
         return dict(pair[0].split("=", 1) for pair in pairs if pair)
 
     def run_in_foreground(self):

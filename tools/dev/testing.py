@@ -8,6 +8,7 @@ the server run when nothing else does."""
 
 import concurrent.futures
 import dataclasses
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -15,17 +16,21 @@ from pathlib import Path
 import building
 import client_stages
 import clients
+import compat
 import console
 import deps
+import full_template_stage
 import network_stage
 import newcomer_stage
 import paths
 import results
 import runner_stage
+import sanitized_stage
 import unit_stages
 
 STAGES = {
     "units": "unit tests and corpus replay, release build",
+    "dev": "the task runner's own logic",
     "lint": "arrows between rooms, licence headers, forbidden things, format, clang-tidy",
     "asan": "unit tests and corpus replay under address and undefined sanitizers",
     "fuzz": "a little fuzzing of every parser",
@@ -36,11 +41,16 @@ STAGES = {
     "docs": "the documentation's examples, run as they are shown",
     "chaos": "servers that are killed, stopped and replaced while they work",
     "network": "what sandboxes and builds reach, in an internet that the test makes",
+    "full_template": "the full build of code-interpreter-v1, and its packages (only with --full or by name)",
     "tsan": "unit tests under the thread sanitizer (only with --full or by name)",
+    "clients-asan": "the newest clients; server and agents under address and undefined sanitizers (only with --full or by name)",
+    "clients-tsan": "the same under the thread sanitizer (only with --full or by name)",
+    "clients-ubsan": "the same under the undefined sanitizer, static agents (only with --full or by name)",
     "newcomer": "README's first steps in a fresh Debian root (only with --full or by name)",
 }
 _QUICK = ("units", "conformance")
-_FULL_ONLY = ("tsan", "newcomer")
+_SANITIZED = {f"clients-{preset}": preset for preset in sanitized_stage.PRESETS}
+_FULL_ONLY = ("full_template", "tsan", *_SANITIZED, "newcomer")
 _FUZZ_SECONDS = 120
 _FULL_FUZZ_SECONDS = 1800
 _CHAOS_ROUNDS = 3
@@ -78,12 +88,12 @@ def plan(options):
         else:
             known = [*STAGES, *sorted(client_stages.names())]
             raise console.DevError(f"nothing to test is called {name}; a room of src/, or one of: {', '.join(known)}")
-    for stage in ("security", "browser", "docs", "chaos", "network"):
+    for stage in ("dev", "security", "browser", "docs", "chaos", "network", "full_template"):
         if any((paths.TESTS / stage / f"test_{stem}.py").exists() for stem in files):
             stages.append(stage)
     if any((runner_stage.FOLDER / f"test_{stem}.py").exists() for stem in files):
         stages.append("runners")
-    if any(client_stages.is_conformance(stem) for stem in files):
+    if any(client_stages.is_conformance(stem) for stem in files) and not _SANITIZED.keys() & set(stages):
         stages.append("conformance")
     if rooms and not {"units", "asan", "tsan"} & set(stages):
         stages.append("units")
@@ -112,7 +122,7 @@ class Run:
         self.plan = plan
         self.stages = []
         self.needs_server = bool({"conformance", "security", "browser", "docs", "chaos"} & set(plan.stages))
-        self.needs_clients = self.needs_server or "network" in plan.stages
+        self.needs_clients = self.needs_server or bool({"network", "full_template", *_SANITIZED} & set(plan.stages))
 
     def stage(self, name, work, note=""):
         """Runs one stage to its end, whatever happens in it. Returns False if it failed."""
@@ -148,6 +158,11 @@ class Run:
                             self._with_server(server)
                         if "network" in self.plan.stages:
                             self._network()
+                        if "full_template" in self.plan.stages:
+                            self._full_template()
+                        for stage in self.plan.stages:
+                            if stage in _SANITIZED:
+                                self._sanitized(stage)
             finally:
                 if server:
                     self.stage("cleanup", lambda: _cleanup(server))
@@ -184,6 +199,8 @@ class Run:
         wanted = self.plan.stages
         if "units" in wanted:
             self.stage("units", lambda: unit_stages.units("release", self.plan.rooms))
+        if "dev" in wanted:
+            self.stage("dev", unit_stages.dev)
         if "lint" in wanted:
             self.stage("lint", unit_stages.lint)
         if "asan" in wanted:
@@ -200,23 +217,27 @@ class Run:
             self.stage("newcomer", newcomer_stage.newcomer)
 
     def _with_server(self, server):
-        if server:
-            if not self.stage("server", server.wait_until_ready):
-                return
-            environ = server.environ()
-        else:
-            environ = client_stages.environ_of(self.plan.server_env, paths.program("alcove"))
+        if server and not self.stage("server", server.wait_until_ready):
+            return
+        environs = {mode: self._environ(server, mode) for mode in clients.MODES}
+        environ = environs["plain"]
         if "conformance" in self.plan.stages:
-            self._conformance(environ | client_stages.load_environ(full=self.plan.full_load))
+            load = client_stages.load_environ(full=self.plan.full_load)
+            self._conformance({mode: of_mode | load for mode, of_mode in environs.items()})
         if "security" in self.plan.stages:
             self.stage("security", lambda: client_stages.security(environ, only=self.plan.files, extra=self.plan.pytest))
         if "browser" in self.plan.stages:
             self.stage("browser", lambda: client_stages.browser(environ, only=self.plan.files, extra=self.plan.pytest))
         if "docs" in self.plan.stages:
-            self.stage("docs", lambda: client_stages.docs(environ, only=self.plan.files, extra=self.plan.pytest))
+            self.stage("docs", lambda: client_stages.docs(environs["tls"], only=self.plan.files, extra=self.plan.pytest))
         if "chaos" in self.plan.stages:
             rounds = self.plan.chaos_rounds
             self.stage("chaos", lambda: client_stages.chaos(environ, rounds=rounds, only=self.plan.files, extra=self.plan.pytest))
+
+    def _environ(self, server, mode):
+        if server:
+            return server.environ(mode=mode)
+        return client_stages.environ_of(self.plan.server_env, paths.program("alcove"), mode=mode)
 
     def _network(self):
         if self.plan.server_env:
@@ -225,7 +246,24 @@ class Run:
             return
         self.stage("network", lambda: network_stage.run(only=self.plan.files, extra=self.plan.pytest))
 
-    def _conformance(self, environ):
+    def _full_template(self):
+        if self.plan.server_env:
+            # A server that is up without --slim has it, sooner or later.
+            environ = client_stages.environ_of(self.plan.server_env, paths.program("alcove"))
+            self.stage("full_template", lambda: client_stages.full_template(environ, extra=self.plan.pytest))
+            return
+        self.stage("full_template", lambda: full_template_stage.run(extra=self.plan.pytest))
+
+    def _sanitized(self, stage):
+        if self.plan.server_env:
+            skipped = results.Counts(skipped=1)
+            self.stages.append(results.Stage(stage, 0, skipped, "needs a server of its own, not --server-env"))
+            return
+        preset = _SANITIZED[stage]
+        self.stage(stage, lambda: sanitized_stage.run(preset, only=self.plan.files, extra=self.plan.pytest))
+
+    def _conformance(self, environs):
+        records, passed = {}, True
         for generation in clients.generations():
             if self.plan.generations and generation.name not in self.plan.generations:
                 continue
@@ -233,9 +271,37 @@ class Run:
                 skipped = results.Counts(skipped=1)
                 self.stages.append(results.Stage(f"clients {generation.name}", 0, skipped, generation.skip))
                 continue
-            suites = client_stages.suites(generation, environ, smoke=self.plan.quick, only=self.plan.files, extra=self.plan.pytest)
-            for title, work in suites:
-                self.stage(title, work)
+            record = compat.Record()
+            passed &= self._clients(generation, environs, record)
+            records[generation.name] = record
+        if passed and records:
+            self.stage("compatibility", lambda: self._compatibility(records))
+
+    def _clients(self, generation, environs, record):
+        """The suites of one generation, which fill its record. Returns False if one failed."""
+        passed = True
+        chosen = {"quick": self.plan.quick, "only": self.plan.files, "extra": self.plan.pytest}
+        with tempfile.TemporaryDirectory(prefix="alcove-compat-") as notes:
+            for mode, environ in environs.items():
+                for title, work in client_stages.suites(generation, mode, environ | {"ALCOVE_RECORD": notes}, **chosen):
+                    passed &= self.stage(title, work)
+            record.add_folder(notes)
+        if passed and self._is_complete():
+            record.keep(generation.name)
+        return passed
+
+    def _is_complete(self):
+        """Whether the client tests run as they are, without anything left out."""
+        return not (self.plan.files or self.plan.pytest or self.plan.quick)
+
+    def _compatibility(self, records):
+        everybody = {generation.name for generation in clients.generations() if not generation.skip}
+        rows, found = compat.check(records, complete=self._is_complete(), everybody=everybody == records.keys())
+        for text in found:
+            console.say(f"    {text}")
+        if found:
+            console.say(f"    {compat.PAGE.relative_to(paths.ROOT)} is not what the run showed; `./dev compat --write` after a whole run")
+        return results.Counts(passed=rows, failed=len(found))
 
 
 def _cleanup(server):

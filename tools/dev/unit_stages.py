@@ -12,6 +12,7 @@ from pathlib import Path
 
 import building
 import cache
+import clients
 import console
 import linting
 import paths
@@ -58,6 +59,18 @@ def _unit_counts(reports, junit, code):
             counts.passed += 1
     # A binary that crashed has no failed case in its report, but ctest knows of it.
     counts.failed = max(counts.failed, broken, int(code != 0))
+    return counts
+
+
+def dev():
+    """The task runner's own tests."""
+    folder = paths.TESTS / "dev"
+    with tempfile.TemporaryDirectory(prefix="alcove-dev-") as reports:
+        report = Path(reports) / "report.xml"
+        command = [clients.pytest_python(), "-B", "-m", "pytest", "-c", paths.TESTS / "pytest.ini", f"--confcutdir={folder}"]
+        code = console.run([*command, f"--junitxml={report}", folder], cwd=paths.TESTS, check=False)
+        counts = results.from_junit(report)
+    counts.failed = max(counts.failed, int(code != 0))
     return counts
 
 

@@ -4,7 +4,7 @@
 // commands.run and what belongs to it, by the JS client.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { AuthenticationError, CommandExitError, InvalidArgumentError, NotFoundError, SandboxError, TimeoutError } from 'e2b'
+import { AuthenticationError, CommandExitError, InvalidArgumentError, NotFoundError, Sandbox, SandboxError, TimeoutError } from 'e2b'
 import { atLeast, create, eventually, rejects } from './support.mjs'
 
 let sandbox
@@ -119,4 +119,76 @@ test('stdin that was not asked for is an error', async () => {
 test('many commands at once', async () => {
   const results = await Promise.all(Array.from({ length: 30 }, (_, n) => sandbox.commands.run(`sleep 0.2; echo ${n}`)))
   assert.deepEqual(results.map((result) => result.stdout), Array.from({ length: 30 }, (_, n) => `${n}\n`))
+})
+
+test('bytes pass unchanged, and a cut character becomes one replacement', async () => {
+  const { stdout } = await sandbox.commands.run("printf 'a%.0s' $(seq 8191); printf '\\xe2'")
+  assert.equal(stdout, 'a'.repeat(8191) + '\ufffd')
+})
+
+test('a missing command exits 127', async () => {
+  const error = await rejects(sandbox.commands.run('no-such-command-anywhere'), CommandExitError)
+  assert.equal(error.exitCode, 127)
+})
+
+test('two watchers of one command see the same, a late one nothing from before', async () => {
+  const handle = await sandbox.commands.run('echo early; touch /tmp/said; sleep 2; seq 1 1000', { background: true })
+  assert.ok(await eventually(() => sandbox.files.exists('/tmp/said'), 10_000))
+  const late = await sandbox.commands.connect(handle.pid)
+  const numbers = Array.from({ length: 1000 }, (_, n) => `${n + 1}\n`).join('')
+  assert.equal((await handle.wait()).stdout, `early\n${numbers}`)
+  assert.equal((await late.wait()).stdout, numbers)
+})
+
+test('connect after the end gives the retained result', async () => {
+  const handle = await sandbox.commands.run('exit 5', { background: true })
+  await rejects(handle.wait(), CommandExitError)
+  const again = await sandbox.commands.connect(handle.pid)
+  assert.equal((await rejects(again.wait(), CommandExitError)).exitCode, 5)
+})
+
+test('the end waits for everybody who holds the output', async () => {
+  assert.equal((await sandbox.commands.run('(sleep 1; echo child) & echo parent')).stdout, 'parent\nchild\n')
+})
+
+test('a kill does not wait for those who hold the output', async () => {
+  const handle = await sandbox.commands.run('sleep 300 & wait', { background: true })
+  assert.equal(await handle.kill(), true)
+  const error = await rejects(handle.wait(), CommandExitError)
+  assert.deepEqual([error.exitCode, error.error], [-1, 'signal: killed'])
+})
+
+test('timeout of connect ends the watching only', async () => {
+  const handle = await sandbox.commands.run('sleep 300', { background: true })
+  const again = await sandbox.commands.connect(handle.pid, { timeoutMs: 1000 })
+  await rejects(again.wait(), TimeoutError)
+  assert.ok((await sandbox.commands.list()).some((process) => process.pid === handle.pid))
+  assert.equal(await handle.kill(), true)
+})
+
+test('timeout of a background command kills it too, without anybody there', async () => {
+  const handle = await sandbox.commands.run('sleep 300', { background: true, timeoutMs: 2000 })
+  await handle.disconnect()
+  const gone = async () => !(await sandbox.commands.list()).some((process) => process.pid === handle.pid)
+  assert.equal(await gone(), false)
+  assert.ok(await eventually(gone, 10_000))
+})
+
+test('no timeout with zero', async () => {
+  assert.equal((await sandbox.commands.run('sleep 3; echo ok', { timeoutMs: 0 })).stdout, 'ok\n')
+})
+
+test('input in several pieces is counted exactly', { skip: !atLeast(2, 40) && 'the client has no closeStdin' }, async () => {
+  for (const pieces of [[], ['ünï & <b>\n'], ['x'.repeat(65536), 'x'.repeat(65536), 'y']]) {
+    const handle = await sandbox.commands.run('wc -c', { background: true, stdin: true })
+    for (const piece of pieces) await sandbox.commands.sendStdin(handle.pid, piece)
+    await sandbox.commands.closeStdin(handle.pid)
+    assert.equal(Number((await handle.wait()).stdout), Buffer.byteLength(pieces.join('')))
+  }
+})
+
+test('a gateway that the template lacks', { skip: !atLeast(2, 40) && 'the client takes no mcp configuration' }, async () => {
+  const error = await Sandbox.create('base', { timeoutMs: 60_000, mcp: { duckduckgo: {} } }).catch((caught) => caught)
+  assert.equal(error.constructor, SandboxError)
+  assert.ok(error.message.includes('Failed to start MCP gateway'), error.message)
 })

@@ -138,3 +138,56 @@ test('a hundred megabytes, streamed both ways', { timeout: 180_000 }, async () =
   assert.equal(back.digest('hex'), sent)
   assert.equal((await sandbox.commands.run('sha256sum < /tmp/big')).stdout.split(' ')[0], sent)
 })
+
+test('gzip both ways, one file and several', { skip: !atLeast(2, 40) && 'the client has no gzip uploads' }, async () => {
+  const text = 'compress me '.repeat(1000)
+  await sandbox.files.write('z', text, { gzip: true })
+  assert.equal((await sandbox.commands.run('wc -c < z')).stdout.trim(), String(text.length))
+  assert.equal(await sandbox.files.read('z', { gzip: true }), text)
+  assert.equal(await sandbox.files.read('z'), text)
+  const written = await sandbox.files.write([{ path: 'z1', data: text }, { path: 'z2', data: bytes.buffer }], { gzip: true })
+  assert.deepEqual(written.map((info) => info.path), ['/home/user/z1', '/home/user/z2'])
+  assert.deepEqual(await sandbox.files.read('z2', { format: 'bytes', gzip: true }), bytes)
+  const stream = await sandbox.files.read('z2', { format: 'stream', gzip: true })
+  assert.deepEqual(new Uint8Array(await new Response(stream).arrayBuffer()), bytes)
+})
+
+for (const useOctetStream of [true, false]) {
+  test(`uploads with useOctetStream ${useOctetStream}`, { skip: !atLeast(2, 40) && 'the client has no octet-stream uploads' }, async () => {
+    const data = bytes.slice(0, 40000)
+    await sandbox.files.write('way', data.buffer, { useOctetStream })
+    assert.deepEqual(await sandbox.files.read('way', { format: 'bytes' }), data)
+    await sandbox.files.write([{ path: 'way1', data: 'täxt' }, { path: 'way2', data: new Blob([data]) }], { useOctetStream })
+    assert.equal(await sandbox.files.read('way1'), 'täxt')
+    assert.deepEqual(await sandbox.files.read('way2', { format: 'bytes' }), data)
+  })
+}
+
+test('metadata of several files, in lists and after a rename', { skip: !atLeast(2, 40) && 'the client has no file metadata' }, async () => {
+  const files = [{ path: '/tmp/m/1', data: 'a' }, { path: '/tmp/m/2', data: 'b' }]
+  const written = await sandbox.files.write(files, { metadata: { Kind: 'test' } })
+  assert.deepEqual(written.map((info) => info.metadata), [{ kind: 'test' }, { kind: 'test' }])
+  assert.deepEqual((await sandbox.files.list('/tmp/m')).map((entry) => entry.metadata), [{ kind: 'test' }, { kind: 'test' }])
+  assert.deepEqual((await sandbox.files.rename('/tmp/m/1', '/tmp/m/3')).metadata, { kind: 'test' })
+  await rejects(sandbox.files.write('/tmp/m/refused', 'x', { metadata: { 'a b': 'x' } }), InvalidArgumentError)
+  assert.equal(await sandbox.files.exists('/tmp/m/refused'), false)
+  await sandbox.commands.run("python3 -c 'import os; os.setxattr(\"/tmp/m/2\", \"user.e2b.author\", b\"inside\")'")
+  assert.deepEqual((await sandbox.files.getInfo('/tmp/m/2')).metadata, { kind: 'test', author: 'inside' })
+})
+
+test('directories and links', async () => {
+  await sandbox.files.makeDir('dir/sub')
+  const info = await sandbox.files.getInfo('dir')
+  assert.deepEqual([info.type, info.mode, info.permissions, info.owner], [FileType.DIR, 0o755, 'drwxr-xr-x', 'user'])
+  assert.ok(info.size > 0)
+  await sandbox.commands.run('ln -s dir dirlink && ln -s nowhere broken')
+  const link = await sandbox.files.getInfo('dirlink')
+  assert.deepEqual([link.symlinkTarget, link.permissions], ['/home/user/dir', 'Lrwxrwxrwx'])
+  assert.equal((await sandbox.files.getInfo('broken')).symlinkTarget, '/home/user/broken')
+  await rejects(sandbox.files.list('/tmp', { depth: 0 }), InvalidArgumentError, 'depth should be at least one')
+})
+
+test('a file whose size is not known', async () => {
+  const id = await sandbox.files.read('/proc/sys/kernel/random/boot_id')
+  assert.match(id, /^[0-9a-f-]{36}\n$/)
+})

@@ -7,7 +7,7 @@ import http from 'node:http'
 import { before, test } from 'node:test'
 import { countPattern, create, startService } from './support.mjs'
 
-const ORIGIN = new URL(process.env.E2B_SANDBOX_URL)
+const ORIGIN = new URL(process.env.ALCOVE_ORIGIN)
 const MEBIBYTES = 256
 
 let sandbox

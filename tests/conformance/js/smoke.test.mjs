@@ -3,9 +3,15 @@
 //
 // One walk through everything, for every generation of the JS client.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { CommandExitError, FileNotFoundError, Sandbox, SandboxNotFoundError } from 'e2b'
-import { create, rejects } from './support.mjs'
+import { after, test } from 'node:test'
+import * as e2b from 'e2b'
+import { atLeast, create, eventually, installed, rejects, tls } from './support.mjs'
+
+const { CommandExitError, NotFoundError, Sandbox, SandboxError } = e2b
+// What 1.x throws instead of the newer classes.
+const { FileNotFoundError = NotFoundError, SandboxNotFoundError = SandboxError } = e2b
+
+const listed = async (query) => (atLeast(2, 0) ? Sandbox.list({ query }).nextItems() : Sandbox.list({ query }))
 
 test('a sandbox from create to kill', async () => {
   const mark = `smoke-${Date.now()}`
@@ -28,8 +34,7 @@ test('a sandbox from create to kill', async () => {
   assert.ok((await sandbox.files.list('.')).some((entry) => entry.name === 'note.txt'))
   await rejects(sandbox.files.read('none'), FileNotFoundError)
 
-  const paginator = Sandbox.list({ query: { metadata: { mark } } })
-  assert.deepEqual((await paginator.nextItems()).map((entry) => entry.sandboxId), [sandbox.sandboxId])
+  assert.deepEqual((await listed({ metadata: { mark } })).map((entry) => entry.sandboxId), [sandbox.sandboxId])
   const other = await Sandbox.connect(sandbox.sandboxId)
   assert.equal(await other.files.read('note.txt'), 'zwölf')
 
@@ -39,4 +44,58 @@ test('a sandbox from create to kill', async () => {
   assert.equal(await sandbox.isRunning(), false)
   assert.equal(await Sandbox.kill(sandbox.sandboxId), false)
   await rejects(Sandbox.connect(sandbox.sandboxId), SandboxNotFoundError)
+})
+
+test('handles, a terminal, a watched directory', async () => {
+  const sandbox = await create()
+  const handle = await sandbox.commands.run('read line; echo got $line; exit 3', { background: true, stdin: true })
+  await handle.disconnect()
+  const again = await sandbox.commands.connect(handle.pid)
+  await sandbox.commands.sendStdin(handle.pid, 'grüße\n')
+  const { exitCode, stdout } = await rejects(again.wait(), CommandExitError)
+  assert.deepEqual([exitCode, stdout], [3, 'got grüße\n'])
+  const sleeping = await sandbox.commands.run('sleep 300', { background: true })
+  assert.equal(await sandbox.commands.kill(sleeping.pid), true)
+
+  let shown = ''
+  const onData = (data) => void (shown += new TextDecoder().decode(data))
+  const terminal = await sandbox.pty.create({ cols: 80, rows: 24, onData })
+  await sandbox.pty.resize(terminal.pid, { cols: 132, rows: 50 })
+  await sandbox.pty.sendInput(terminal.pid, new TextEncoder().encode('stty size; exit\n'))
+  await terminal.wait()
+  assert.ok(shown.includes('50 132\r\n'), shown)
+  const other = await sandbox.pty.create({ cols: 80, rows: 24, onData })
+  assert.equal(await sandbox.pty.kill(other.pid), true)
+
+  const dir = '/home/user/watched'
+  assert.equal(await sandbox.files.makeDir(dir), true)
+  const events = []
+  const watch = await sandbox.files.watchDir(dir, (event) => void events.push(`${event.type} ${event.name}`))
+  await sandbox.files.write(`${dir}/new.txt`, 'x')
+  assert.ok(await eventually(() => events.includes('create new.txt'), 20_000), String(events))
+  await watch.stop()
+  assert.equal((await sandbox.files.getInfo(`${dir}/new.txt`)).size, 1)
+  assert.equal((await sandbox.files.rename(`${dir}/new.txt`, `${dir}/old.txt`)).name, 'old.txt')
+  await sandbox.files.remove(dir)
+  assert.equal(await sandbox.files.exists(dir), false)
+  assert.ok(sandbox.getHost(3000).startsWith(`3000-${sandbox.sandboxId}.`))
+  assert.equal((await sandbox.getInfo()).sandboxId, sandbox.sandboxId)
+})
+
+const why =
+  (!installed('@e2b/code-interpreter') && 'the generation has no code interpreter') ||
+  (!tls && !atLeast(2, 40) && 'run_code needs the TLS domain')
+test('run_code', { skip: why }, async () => {
+  const { Sandbox: Interpreter } = await import('@e2b/code-interpreter')
+  const sandbox = await Interpreter.create({ timeoutMs: 120_000 })
+  after(() => sandbox.kill())
+  assert.equal((await sandbox.runCode('x = 20; x + 1')).text, '21')
+  const printed = []
+  const execution = await sandbox.runCode("print('zwölf', x)", { onStdout: ({ line }) => void printed.push(line) })
+  assert.deepEqual([execution.logs.stdout.join(''), printed.join('')], ['zwölf 20\n', 'zwölf 20\n'])
+  const { error } = await sandbox.runCode('1 / 0')
+  assert.deepEqual([error.name, error.value], ['ZeroDivisionError', 'division by zero'])
+  const context = await sandbox.createCodeContext({ cwd: '/tmp' })
+  assert.equal((await sandbox.runCode('import os; os.getcwd()', { context })).text, '/tmp')
+  assert.equal((await sandbox.runCode('1 + 1', { language: 'javascript' })).text, '2')
 })

@@ -3,12 +3,16 @@
 //
 // What all Node tests use.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { after } from 'node:test'
 import { Sandbox } from 'e2b'
 
 export const version = process.env.ALCOVE_CLIENT_VERSION.split('.').map(Number)
 export const atLeast = (major, minor) => version[0] > major || (version[0] === major && version[1] >= minor)
+/** Whether the client has nothing but the domain, and no URLs. */
+export const tls = Boolean(process.env.E2B_DOMAIN)
+/** Whether the generation has this package. */
+export const installed = (name) => existsSync(`${process.env.ALCOVE_NODE_MODULES}/node_modules/${name}`)
 
 const made = []
 

@@ -4,7 +4,8 @@
 // Terminals, by the JS client.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { create, eventually } from './support.mjs'
+import { CommandExitError, NotFoundError } from 'e2b'
+import { create, eventually, rejects } from './support.mjs'
 
 let sandbox
 before(async () => {
@@ -51,4 +52,42 @@ test('a second client joins', async () => {
   await first.until('here:/tmp\r\n')
   await second.until('here:/tmp\r\n')
   assert.equal(await first.handle.kill(), true)
+})
+
+test('variables, directory and exit code', async () => {
+  const terminal = await open({ envs: { CODE: '7' }, cwd: '/' })
+  await terminal.type('pwd; exit $CODE\n')
+  const error = await rejects(terminal.handle.wait(), CommandExitError)
+  assert.equal(error.exitCode, 7)
+  await terminal.until('\r/\r\n')
+})
+
+test('resized right after the start', async () => {
+  const terminal = await open()
+  await sandbox.pty.resize(terminal.handle.pid, { cols: 100, rows: 24 })
+  await terminal.type('tput cols\n')
+  await terminal.until('\r100\r\n')
+  await terminal.handle.kill()
+})
+
+test('work goes on while nobody watches', async () => {
+  const first = await open()
+  await first.type('touch /tmp/ready; read line; seq 1 200000; touch /tmp/done\n')
+  assert.ok(await eventually(() => sandbox.files.exists('/tmp/ready'), 10_000))
+  await first.handle.disconnect()
+  await sandbox.pty.sendInput(first.handle.pid, new TextEncoder().encode('\n'))
+  assert.ok(await eventually(() => sandbox.files.exists('/tmp/done'), 20_000))
+  const again = await open({}, first.handle.pid)
+  await again.type('echo still-$((40+2))\n')
+  await again.until('still-42\r\n')
+  await again.type('exit\n')
+  assert.equal((await again.handle.wait()).exitCode, 0)
+})
+
+test('killed terminals are gone at once', async () => {
+  const { handle } = await open()
+  assert.equal(await sandbox.pty.kill(handle.pid), true)
+  await rejects(sandbox.commands.run(`kill -0 ${handle.pid}`), CommandExitError)
+  assert.equal(await sandbox.pty.kill(999999), false)
+  await rejects(sandbox.pty.sendInput(999999, new Uint8Array([10])), NotFoundError)
 })

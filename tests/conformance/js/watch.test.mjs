@@ -4,8 +4,8 @@
 // Watching directories, by the JS client.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { FileNotFoundError, InvalidArgumentError, TimeoutError } from 'e2b'
-import { create, eventually, rejects, sleep } from './support.mjs'
+import { FileNotFoundError, FileType, InvalidArgumentError, TimeoutError } from 'e2b'
+import { atLeast, create, eventually, rejects, sleep } from './support.mjs'
 
 let sandbox
 before(async () => {
@@ -69,4 +69,36 @@ test('what cannot be watched', async () => {
   await rejects(sandbox.files.watchDir('/home/user/nothing', () => {}), FileNotFoundError)
   await sandbox.files.write('plain', 'x')
   await rejects(sandbox.files.watchDir('/home/user/plain', () => {}), InvalidArgumentError)
+})
+
+test('entries come with the events', { skip: !atLeast(2, 40) && 'the client has no includeEntry' }, async () => {
+  const dir = '/home/user/entries'
+  await sandbox.files.makeDir(dir)
+  const events = []
+  const handle = await sandbox.files.watchDir(dir, (event) => void events.push(event), { includeEntry: true })
+  await sandbox.files.write(`${dir}/f`, '12345')
+  assert.ok(await eventually(() => events.some((event) => event.type === 'write' && event.entry), 10_000))
+  const { entry } = events.find((event) => event.type === 'write')
+  assert.deepEqual([entry.name, entry.path, entry.type, entry.size], ['f', `${dir}/f`, FileType.FILE, 5])
+  await sandbox.files.remove(`${dir}/f`)
+  assert.ok(await eventually(() => events.some((event) => event.type === 'remove'), 10_000))
+  assert.equal(events.find((event) => event.type === 'remove').entry, undefined)
+  await handle.stop()
+})
+
+test('a tree that is made at once is seen whole', async () => {
+  const { dir, handle, until } = await watch('tree', { recursive: true })
+  await sandbox.commands.run(`cd ${dir}; for a in 1 2 3 4 5; do mkdir -p $a/{1..5}/deep; touch $a/{1..5}/deep/f; done`)
+  const places = [1, 2, 3, 4, 5].flatMap((a) => [1, 2, 3, 4, 5].map((b) => `${a}/${b}/deep`))
+  await until(...places.flatMap((place) => [`create ${place}`, `create ${place}/f`]))
+  await sandbox.commands.run(`for d in ${dir}/*/*/deep; do echo x > $d/later; done`)
+  await until(...places.map((place) => `write ${place}/later`))
+  await handle.stop()
+})
+
+test('network mounts may be allowed where there are none', { skip: !atLeast(2, 44) && 'the client has no allowNetworkMounts' }, async () => {
+  const { dir, handle, until } = await watch('local', { allowNetworkMounts: true })
+  await sandbox.files.write(`${dir}/f`, 'x')
+  await until('write f')
+  await handle.stop()
 })

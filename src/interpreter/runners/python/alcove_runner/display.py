@@ -19,6 +19,9 @@ class Results:
         self._interrupts = interrupts
         self.run_id = None
 
+    def is_owner(self):
+        return self._channel.is_owner()
+
     def send(self, data, *, main):
         bundle = jsonable.bundle(data)
         if not bundle:
@@ -30,6 +33,10 @@ class Results:
                 self._channel.send(message)
         except frames.FrameTooLarge as error:
             print(f"the result is too large to be sent: {error}", file=sys.stderr)
+            return
+        # The cell goes on: what it prints next must not overtake this.
+        if not main:
+            self._channel.wait_until_taken()
 
 
 class MainResultHook(DisplayHook):

@@ -2,11 +2,14 @@
 # Copyright the alcove authors
 """Frames on the socket: four bytes of length, then a JSON object."""
 
+import fcntl
 import json
 import os
 import socket
 import struct
+import termios
 import threading
+import time
 
 MAX_FRAME = 256 * 1024 * 1024
 
@@ -53,6 +56,18 @@ class Channel:
             raise FrameTooLarge(f"{len(body)} bytes")
         with self._lock:
             self._socket.sendall(struct.pack(">I", len(body)) + body)
+
+    def wait_until_taken(self):
+        """Until the interpreter has read all that was sent."""
+        pause = 0.00005
+        while self.is_owner() and self._waiting_bytes() > 0:
+            time.sleep(pause)
+            pause = min(2 * pause, 0.02)
+
+    def _waiting_bytes(self):
+        # The number's name for terminals; for sockets it is SIOCOUTQ.
+        answer = fcntl.ioctl(self._socket.fileno(), termios.TIOCOUTQ, bytes(4))
+        return struct.unpack("i", answer)[0]
 
     def _read_exactly(self, count):
         parts = []

@@ -7,7 +7,9 @@ import datetime
 import enum
 import sys
 
-_PLAIN = (str, int, bool, type(None))
+_PLAIN = (str, bool, type(None))
+# The interpreter takes frames of 256 levels.
+_MAX_DEPTH = 200
 
 
 class NotJsonable(Exception):
@@ -17,34 +19,44 @@ class NotJsonable(Exception):
 def convert(value, *, default=None):
     """Returns what json.dumps takes. `default` is asked for unknown values; without one they raise
     NotJsonable."""
-    try:
-        return _value(value, default)
-    except RecursionError:
-        raise NotJsonable("nested too deeply") from None
+    return _value(value, default, _MAX_DEPTH)
 
 
-def _value(value, default):
+def _value(value, default, levels):
     kind = type(value)
     if kind in _PLAIN:
         return value
+    if kind is int:
+        return _integer(value, default)
     if kind is float:
         return _number(value)
     if isinstance(value, enum.Enum):
-        return _value(value.value, default)
+        return _value(value.value, default, levels)
+    if isinstance(value, (dict, list, tuple)) and levels == 0:
+        raise NotJsonable("nested too deeply")
     if isinstance(value, dict):
-        return {_key(key, default): _value(item, default) for key, item in value.items()}
+        return {_key(key, default): _value(item, default, levels - 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_value(item, default) for item in value]
+        return [_value(item, default, levels - 1) for item in value]
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
-        return int(value)
+        return _integer(int(value), default)
     if isinstance(value, float):
         return _number(float(value))
-    return _special(value, default)
+    return _special(value, default, levels)
 
 
-def _special(value, default):
+def _integer(value, default):
+    """Larger ones would arrive as rounded floats."""
+    if -(1 << 63) <= value < 1 << 64:
+        return value
+    if default is not None:
+        return default(value)
+    raise NotJsonable("an integer of more than 64 bits")
+
+
+def _special(value, default, levels):
     if _is_missing(value):
         return None
     if isinstance(value, (datetime.date, datetime.time)):
@@ -54,11 +66,11 @@ def _special(value, default):
         if isinstance(value, numpy.datetime64):
             return str(value)
         if isinstance(value, numpy.ndarray):
-            return _value(value.tolist(), default)
+            return _value(value.tolist(), default, levels)
         if isinstance(value, numpy.generic):
             item = value.item()
             # A type that Python has no match for (longdouble) gives itself back.
-            return float(item) if isinstance(item, numpy.generic) else _value(item, default)
+            return float(item) if isinstance(item, numpy.generic) else _value(item, default, levels)
     if default is not None:
         return default(value)
     raise NotJsonable(type(value).__name__)
@@ -71,7 +83,7 @@ def _key(key, default):
         return "null"
     if key is True or key is False:
         return "true" if key else "false"
-    plain = _value(key, default)
+    plain = _value(key, default, _MAX_DEPTH)
     if isinstance(plain, (str, int, float)):
         return str(plain)
     if default is not None:

@@ -2,6 +2,8 @@
 # Copyright the alcove authors
 """What the runner changes in libraries, so that they show their things as results."""
 
+import types
+
 
 def adapt_pillow(module):
     """Image.save(path) shows the image too, and so does Image.show(), which has no screen here."""
@@ -35,6 +37,9 @@ def adapt_plotly(module):
 
     module.renderers["alcove"] = Renderer()
     module.renderers.default = "alcove"
+    # plotly shows nothing without nbformat, of which it uses the version number only.
+    if module._renderers.nbformat is None:
+        module._renderers.nbformat = types.SimpleNamespace(__version__="5.0")
 
 
 def adapt_altair(module):

@@ -4,9 +4,12 @@
 
 import builtins
 import contextlib
+import os
+import signal
+import sys
 import traceback
 
-from IPython.core.error import StdinNotImplementedError
+from IPython.core.error import StdinNotImplementedError, UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
@@ -46,12 +49,19 @@ class RunnerShell(InteractiveShell):
         # depth 1: the caller's frame, whose variables $name and {name} mean.
         self.user_ns["_exit_code"] = commands.run(self.var_expand(cmd, depth=1))
 
+    def enable_gui(self, gui=None):
+        """For %matplotlib, %pylab and %gui: inline figures need no event loop."""
+        if gui is not None:
+            raise UsageError(f"there is no screen for {gui}; `%matplotlib inline` shows figures as results")
+
     def ask_exit(self):
         """exit and quit: as sys.exit(), they end the cell and not the context."""
         raise SystemExit
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
         kind, value, trace = self._exception(exc_tuple)
+        if not self.results.is_owner():
+            _end_child(value)
         if kind is not None and _has_group(value):
             # IPython prints groups to stderr instead of showing them.
             self._showtraceback(kind, value, traceback.format_exception(kind, value, trace))
@@ -75,6 +85,22 @@ class RunnerShell(InteractiveShell):
             return self._get_exc_info(exc_tuple)
         except ValueError:
             return None, None, None
+
+
+def _end_child(error):
+    """A process that the cell forked ends as any other would; thousands of them, at once."""
+    status = 1
+    if isinstance(error, KeyboardInterrupt):
+        status = 128 + signal.SIGINT
+    elif isinstance(error, SystemExit):
+        status = error.code if isinstance(error.code, int) else error.code is not None
+        if status is True:
+            print(error.code, file=sys.stderr)
+    elif error is not None:
+        traceback.print_exception(error)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status & 255)
 
 
 def describe(etype, evalue, stb):

@@ -12,5 +12,5 @@ def extract(figure):
         return {}
     if len(axes) == 1:
         return kinds.describe(axes[0])
-    title = figure._suptitle.get_text() if figure._suptitle else None
-    return {"type": "superchart", "title": title, "elements": [kinds.describe(one) for one in axes]}
+    elements = [kinds.describe(one) for one in axes]
+    return {"type": "superchart", "title": figure.get_suptitle(), "elements": elements}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "interpreter/context.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+
+#include "interpreter/testing/fake_kernel.h"
+#include "net/event_loops.h"
+#include "net/testing/loop_runner.h"
+
+namespace alcove::interpreter {
+namespace {
+
+using net::testing::run;
+using net::testing::run_until;
+using testing::FakeKernels;
+
+class ContextTest : public ::testing::Test {
+ protected:
+  using StreamPtr = std::shared_ptr<RunStream>;
+
+  StreamPtr begin(std::string code) {
+    auto stream = std::make_shared<RunStream>(loop_.get_executor());
+    context_->run({.code = std::move(code), .env_vars = {}}, stream);
+    return stream;
+  }
+  // All lines up to the end.
+  std::string read(const StreamPtr& stream) {
+    std::string all;
+    while (auto line = run(loop_, stream->next())) all += *line;
+    return all;
+  }
+  std::string execute(std::string code) { return read(begin(std::move(code))); }
+  // Until the kernel works on this code.
+  void wait_for(std::string_view code) {
+    run_until(loop_, [&] { return kernels_.running() == code; });
+  }
+
+  boost::asio::io_context loop_;
+  FakeKernels kernels_{loop_.get_executor()};
+  std::shared_ptr<Context> context_ = std::make_shared<Context>(
+      loop_.get_executor(), Context::Info{.id = "id", .language = "fake", .cwd = "/"},
+      [this] { return kernels_.make(); });
+};
+
+TEST_F(ContextTest, StartsItsKernelOnceAndBeforeTheFirstRun) {
+  EXPECT_EQ(kernels_.made(), 0);
+  EXPECT_NE(execute("print a").find("\"a\""), std::string::npos);
+  EXPECT_NE(execute("print b").find("\"b\""), std::string::npos);
+  EXPECT_EQ(kernels_.made(), 1);
+}
+
+TEST_F(ContextTest, RunsQueueInTheOrderOfTheirArrival) {
+  const StreamPtr first = begin("wait 1");
+  const StreamPtr second = begin("print 2");
+  const StreamPtr third = begin("print 3");
+  wait_for("wait 1");
+  EXPECT_FALSE(second->used());
+  kernels_.finish();
+  (void)read(first);
+  (void)read(third);
+  EXPECT_EQ(kernels_.log(), "wait 1, print 2, print 3");
+}
+
+TEST_F(ContextTest, ACancelledRunIsInterruptedAndTheNextOneServed) {
+  const StreamPtr first = begin("wait");
+  wait_for("wait");
+  context_->cancel(first);
+  EXPECT_NE(execute("print on").find("\"on\""), std::string::npos);
+  EXPECT_EQ(kernels_.interrupts(), 1);
+  EXPECT_EQ(kernels_.made(), 1);
+  EXPECT_TRUE(first->left());
+}
+
+TEST_F(ContextTest, ACancelledRunThatHasNotBegunNeverBegins) {
+  const StreamPtr first = begin("wait");
+  const StreamPtr second = begin("print never");
+  wait_for("wait");
+  context_->cancel(second);
+  kernels_.finish();
+  (void)read(first);
+  (void)execute("print last");
+  EXPECT_EQ(kernels_.log(), "wait, print last");
+  EXPECT_EQ(kernels_.interrupts(), 0);
+}
+
+TEST_F(ContextTest, AKernelThatDoesNotListenIsReplaced) {
+  const StreamPtr first = begin("deaf");
+  wait_for("deaf");
+  context_->cancel(first);
+  EXPECT_NE(execute("print on").find("\"on\""), std::string::npos);
+  EXPECT_EQ(kernels_.interrupts(), 3) << "it was asked more than once";
+  EXPECT_EQ(kernels_.made(), 2);
+}
+
+TEST_F(ContextTest, AForkBombIsNotWaitedFor) {
+  const StreamPtr first = begin("deaf");
+  wait_for("deaf");
+  kernels_.run_away();
+  context_->cancel(first);
+  EXPECT_NE(execute("print on").find("\"on\""), std::string::npos);
+  EXPECT_EQ(kernels_.interrupts(), 0);
+  EXPECT_EQ(kernels_.made(), 2);
+}
+
+TEST_F(ContextTest, AForkBombThatAnInterruptedRunLeftEndsWithItsKernel) {
+  const StreamPtr first = begin("wait");
+  wait_for("wait");
+  context_->cancel(first);
+  kernels_.run_away();
+  EXPECT_NE(execute("print on").find("\"on\""), std::string::npos);
+  EXPECT_EQ(kernels_.made(), 2);
+}
+
+TEST_F(ContextTest, AKernelThatDiesInARunIsToldAndReplaced) {
+  (void)execute("print a");
+  const std::string lines = execute("die");
+  EXPECT_NE(lines.find("\"ContextRestarting\""), std::string::npos) << lines;
+  EXPECT_NE(lines.find("\"Context was restarted\""), std::string::npos) << lines;
+  EXPECT_NE(execute("print b").find("\"b\""), std::string::npos);
+  EXPECT_EQ(kernels_.made(), 2);
+}
+
+TEST_F(ContextTest, AKernelThatDiedIdleCostsNobodyARun) {
+  (void)execute("print a");
+  kernels_.kill_idle();
+  EXPECT_NE(execute("print b").find("\"b\""), std::string::npos);
+  EXPECT_EQ(kernels_.made(), 2);
+}
+
+TEST_F(ContextTest, AKernelThatDiesAtOnceIsNotTriedForEver) {
+  const std::string lines = execute("die unheard");
+  EXPECT_NE(lines.find("\"ContextRestarting\""), std::string::npos) << lines;
+}
+
+TEST_F(ContextTest, AKernelThatCannotStartIsAnError) {
+  kernels_.fail_starts("no such luck");
+  EXPECT_FALSE(run(loop_, context_->warm_up()));
+  const std::string lines = execute("print a");
+  EXPECT_NE(lines.find("\"KernelError\""), std::string::npos) << lines;
+  EXPECT_NE(lines.find("no such luck"), std::string::npos) << lines;
+}
+
+TEST_F(ContextTest, RestartEndsTheRunAndComesBeforeTheQueue) {
+  const StreamPtr first = begin("wait");
+  const StreamPtr second = begin("print 2");
+  wait_for("wait");
+  EXPECT_TRUE(run(loop_, context_->restart()));
+  EXPECT_NE(read(first).find("\"ContextRestarting\""), std::string::npos);
+  EXPECT_NE(read(second).find("\"2\""), std::string::npos);
+  EXPECT_EQ(kernels_.made(), 2);
+}
+
+TEST_F(ContextTest, RestartOfAnIdleContextHasAFreshKernelReady) {
+  (void)execute("print a");
+  EXPECT_TRUE(run(loop_, context_->restart()));
+  EXPECT_EQ(kernels_.made(), 2);
+  kernels_.fail_starts("too late");
+  EXPECT_FALSE(run(loop_, context_->restart()));
+}
+
+TEST_F(ContextTest, RemovalTellsThoseWhoRunAndThoseWhoWait) {
+  const StreamPtr first = begin("wait");
+  const StreamPtr second = begin("print 2");
+  wait_for("wait");
+  run(loop_, context_->remove());
+  EXPECT_NE(read(first).find("\"UnexpectedEndOfExecution\""), std::string::npos);
+  EXPECT_NE(read(second).find("\"UnexpectedEndOfExecution\""), std::string::npos);
+  EXPECT_EQ(kernels_.made(), 1);
+  EXPECT_EQ(kernels_.alive(), 0);
+}
+
+}  // namespace
+}  // namespace alcove::interpreter

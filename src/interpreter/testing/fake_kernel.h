@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include "base/strings.h"
+#include "interpreter/kernel.h"
+#include "net/notifier.h"
+
+namespace alcove::interpreter::testing {
+
+// Kernels without processes. Their code: "print X", "wait" (until finish() or an interrupt), "deaf"
+// (until the kernel ends), "die", and "die unheard" (before anything was said).
+class FakeKernels {
+ public:
+  explicit FakeKernels(const boost::asio::any_io_executor& executor)
+      : state_(std::make_shared<State>(executor)) {}
+
+  Result<std::unique_ptr<Kernel>> make() { return std::make_unique<FakeKernel>(state_); }
+
+  int made() const { return state_->made; }
+  int alive() const { return state_->alive; }
+  int interrupts() const { return state_->interrupts; }
+  // The code under way.
+  const std::string& running() const { return state_->running; }
+  // All code that began, in order.
+  const std::string& log() const { return state_->log; }
+
+  // Ends a "wait".
+  void finish() {
+    state_->finished = true;
+    state_->changed.notify_all();
+  }
+  // The kernel's process ends while nobody uses it.
+  void kill_idle() { state_->killed = true; }
+  void run_away() { state_->runs_away = true; }
+  void fail_starts(std::string reason) { state_->failure = std::move(reason); }
+
+ private:
+  struct State {
+    explicit State(const boost::asio::any_io_executor& executor) : changed(executor) {}
+    net::Notifier changed;
+    int made = 0;
+    int alive = 0;
+    int interrupts = 0;
+    bool finished = false;
+    bool killed = false;
+    bool runs_away = false;
+    std::string failure;
+    std::string running;
+    std::string log;
+  };
+
+  class FakeKernel final : public Kernel {
+   public:
+    explicit FakeKernel(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+    Task<Result<void>> start() override {
+      ++state_->made;
+      if (!state_->failure.empty()) co_return fail(Code::kUnavailable, state_->failure);
+      ++state_->alive;
+      alive_ = true;
+      state_->killed = false;
+      state_->runs_away = false;
+      co_return Result<void>();
+    }
+
+    Task<RunOutcome> execute(Execution execution, EventSink& sink) override {
+      if (state_->killed || execution.code == "die unheard") co_return RunOutcome::kDied;
+      state_->log += cat(state_->log.empty() ? "" : ", ", execution.code);
+      state_->running = execution.code;
+      interrupted_ = false;
+      co_await sink.emit(RunStarted{.execution_count = 1});
+      constexpr std::string_view kPrint = "print ";
+      if (execution.code.starts_with(kPrint)) {
+        co_await sink.emit(StreamOutput{.name = StreamOutput::Name::kStdout,
+                                        .text = execution.code.substr(kPrint.size())});
+      }
+      const bool listens = execution.code.starts_with("wait");
+      const bool waits = listens || execution.code == "deaf";
+      while (waits && alive_ && !(listens && (interrupted_ || state_->finished))) {
+        co_await state_->changed.wait();
+      }
+      state_->running.clear();
+      co_return alive_&& execution.code != "die" ? RunOutcome::kDone : RunOutcome::kDied;
+    }
+
+    void interrupt() override {
+      ++state_->interrupts;
+      interrupted_ = true;
+      state_->changed.notify_all();
+    }
+
+    bool runs_away() const override { return state_->runs_away; }
+
+    Task<void> end() override {
+      if (std::exchange(alive_, false)) --state_->alive;
+      state_->changed.notify_all();
+      co_return;
+    }
+
+   private:
+    std::shared_ptr<State> state_;
+    bool alive_ = false;
+    bool interrupted_ = false;
+  };
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace alcove::interpreter::testing

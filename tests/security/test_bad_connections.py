@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""Connections that are slow, idle, cut or many."""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import socket
+import struct
+import time
+
+import pytest
+from harness import API_KEY, DATA_DIR, api, eventually
+from hostile import STREAM, Usage, call, dial, drain, error_of, statuses, to_agent
+from streams import envelope
+
+pytestmark = pytest.mark.usefixtures("server_is_unharmed")
+
+
+@pytest.mark.parametrize("sent", [b"G", b"GET /health HTTP/1.1\r\n", b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: "], ids=repr)
+def test_head_that_never_ends_is_given_up(sent):
+    with dial(timeout=15) as connection:
+        begin = time.monotonic()
+        connection.sendall(sent)
+        # A byte now and then does not buy more time.
+        for _ in range(3):
+            time.sleep(2)
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(b"E" if sent == b"G" else b"a: b\r\n"[: 1 if sent.endswith(b" ") else 6])
+        assert error_of(drain(connection)) == 408
+        assert time.monotonic() - begin < 14
+
+
+def test_half_closed_connection_gets_its_answer(box):
+    for routing in (b"Host: x\r\n", to_agent(box)):
+        with dial() as connection:
+            connection.sendall(b"GET /health HTTP/1.1\r\n" + routing + b"\r\n")
+            connection.shutdown(socket.SHUT_WR)
+            assert statuses(drain(connection))[0] in (200, 204)
+
+
+def test_body_that_is_cut_short(box):
+    for start in (b"POST /v2/sandboxes HTTP/1.1\r\nHost: x\r\nX-API-Key: " + API_KEY.encode() + b"\r\n", b"POST /files?path=/tmp/cut HTTP/1.1\r\nContent-Type: application/octet-stream\r\n" + to_agent(box)):
+        with dial() as connection:
+            connection.sendall(start + b"Content-Length: 1000000\r\n\r\n" + b"x" * 1000)
+            connection.shutdown(socket.SHUT_WR)
+            assert all(status >= 400 for status in statuses(drain(connection)))
+
+
+def _reset(connection):
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def test_resets_in_the_middle_of_uploads_and_streams(victim):
+    start = envelope({"process": {"cmd": "/bin/sh", "args": ["-c", "while :; do echo reset-stream; done"]}})
+    for number in range(20):
+        upload, stream = dial(), dial()
+        upload.sendall(f"POST /files?path=/tmp/reset-{number} HTTP/1.1\r\nContent-Type: application/octet-stream\r\n".encode() + to_agent(victim) + b"Content-Length: 10000000\r\n\r\n" + b"x" * 50_000)
+        stream.sendall(b"POST /process.Process/Start HTTP/1.1\r\nContent-Type: application/connect+json\r\n" + to_agent(victim) + b"Content-Length: %d\r\n\r\n" % len(start) + start)
+        assert stream.recv(100).startswith(b"HTTP/1.1 200")
+        _reset(upload)
+        _reset(stream)
+    # A client that went away leaves its command running.
+    for process in victim.commands.list():
+        victim.commands.kill(process.pid)
+    assert asyncio.run(eventually(lambda: victim.commands.list() == [], within=5))
+
+
+@pytest.mark.limit(90)
+def test_two_thousand_idle_connections():
+    connections = []
+    try:
+        for number in range(2000):
+            connections.append(dial())
+            # Half of them began a request.
+            if number % 2:
+                connections[-1].sendall(b"GET /health HTTP/1.1\r\nHost: ")
+        assert api("GET", "/health").status == 200
+        if DATA_DIR:
+            assert Usage().memory < 256 * 2**20
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def test_download_that_nobody_reads(box):
+    box.commands.run("truncate -s 1G /tmp/large")
+    before = Usage() if DATA_DIR else None
+    connections = []
+    try:
+        for _ in range(8):
+            connection = dial()
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.sendall(b"GET /files?path=/tmp/large HTTP/1.1\r\n" + to_agent(box) + b"\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 200"
+            connections.append(connection)
+        time.sleep(3)
+        if before:
+            assert Usage().memory < before.memory + 16 * 2**20, (before, Usage())
+        assert int(box.commands.run("sed -n 's/^VmRSS:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/1/status", user="root").stdout) < 64 * 1024
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def test_two_hundred_streams_to_one_sandbox(victim):
+    start = envelope({"process": {"cmd": "/bin/sh", "args": ["-c", "echo begun; sleep 3; echo ended"]}})
+
+    def run(_):
+        return call(victim, "POST", "/process.Process/Start", start, STREAM, timeout=40)
+
+    with concurrent.futures.ThreadPoolExecutor(200) as pool:
+        replies = list(pool.map(run, range(200)))
+    for reply in replies:
+        assert reply.status == 200 and b'"exited":true' in reply.body and b"ZW5kZWQK" in reply.body, reply.body
