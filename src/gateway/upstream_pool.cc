@@ -43,7 +43,8 @@ std::optional<http::ClientConnection> UpstreamPool::take(const Destination& to, 
 }
 
 void UpstreamPool::put(const Destination& to, http::ClientConnection connection, TimePoint now) {
-  if (idle_.size() >= kMostIdle || budget_->used >= budget_->most) return;
+  const size_t most = to.port == kAgentPort ? kMostIdleAgent : kMostIdle;
+  if (idle_.size() >= most || budget_->used >= budget_->most) return;
   ++budget_->used;
   idle_.push_back({.to = to, .since = now, .connection = std::move(connection)});
 }

@@ -43,7 +43,9 @@ class UpstreamPool {
   // Common servers close after 5 s.
   static constexpr std::chrono::seconds kServiceIdle{3};
   static constexpr std::chrono::milliseconds kSurelyAlive{500};
-  static constexpr size_t kMostIdle = 64;
+  // Of one sandbox. A busy web service has many more requests at a time than an agent.
+  static constexpr size_t kMostIdle = 256;
+  static constexpr size_t kMostIdleAgent = 64;
 
   explicit UpstreamPool(std::shared_ptr<IdleBudget> budget) : budget_(std::move(budget)) {}
   ~UpstreamPool() { clear(); }

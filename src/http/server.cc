@@ -25,6 +25,7 @@ constexpr int kLastBatches = 64;
 // How long accepting pauses when descriptors or memory are used up.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
+// On a listening socket: those that it accepts have it too.
 void detect_dead_peer(int socket) {
   const int on = 1;
   ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -83,7 +84,6 @@ Server::Impl::Accepted Server::Impl::accept_some(int listener) {
     UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd.valid()) {
       exhausted = false;
-      detect_dead_peer(fd.get());
       if (options.make_stream) {
         serve_connection(options.make_stream(loop.get_executor(), std::move(fd)));
       } else {
@@ -136,6 +136,7 @@ Result<void> Server::serve(UniqueFd listener) {
     return fail_errno(errno, "serve");
   }
   if (listening == 0) return fail(Code::kInvalidArgument, "serve: not a listening socket");
+  detect_dead_peer(listener.get());
   auto wait = std::make_shared<net::FdWait>(impl_->loop.get_executor(), std::move(listener));
   impl_->listeners.push_back(wait);
   net::spawn(impl_->loop, Impl::accept_loop(impl_, wait));

@@ -3,8 +3,10 @@
 #include "http/server_exchange.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <utility>
 
 #include "base/strings.h"
@@ -57,6 +59,14 @@ Task<Result<size_t>> ServerExchange::read(std::span<char> buffer) {
                                    io_->options.body_read_timeout);
   }
   co_return co_await body_.read(buffer);
+}
+
+bool ServerExchange::client_is_done() const {
+  if (wants_keep_alive(head_.headers, head_.version_minor)) return false;
+  if (!body_.complete() || !io_->buffer.empty()) return false;
+  char byte = 0;
+  const int fd = io_->stream->native_fd();
+  return fd >= 0 && ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
 bool ServerExchange::can_keep_alive() {
@@ -286,7 +296,7 @@ Task<ServerExchange::After> ServerExchange::conclude() {
       finished_ || mode_ == BodyMode::kNone || (mode_ == BodyMode::kLength && length_left_ == 0);
   if (!whole && !failed_) abort();
   if (failed_) co_return After::kDrop;
-  if (!keep_alive_) co_return After::kClose;
+  if (!keep_alive_) co_return client_is_done() ? After::kDrop : After::kClose;
   co_return co_await drain_body() ? After::kNextRequest : After::kClose;
 }
 

@@ -42,7 +42,8 @@ class ServerExchange final : public Exchange, private BodyReader {
     kNextRequest,
     // The answer is complete; the client may still be sending.
     kClose,
-    // Something went wrong, or the connection was a tunnel: nothing more to say.
+    // The client announced that it sends nothing more, or something went wrong, or the connection
+    // was a tunnel: nothing is lost by closing at once.
     kDrop,
   };
   Task<After> conclude();
@@ -56,6 +57,8 @@ class ServerExchange final : public Exchange, private BodyReader {
 
   // Decides framing and persistence, and writes the head into `out`.
   Result<void> prepare_head(const ResponseHead& head, BodyLength length, std::string& out);
+  // True if the client wanted the connection to end here, and has sent nothing that is unread.
+  bool client_is_done() const;
   // False if the request's body makes the next request unreachable.
   bool can_keep_alive();
   Task<Result<void>> send(std::span<const std::string_view> pieces);

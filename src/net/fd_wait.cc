@@ -2,8 +2,6 @@
 // Copyright the alcove authors
 #include "net/fd_wait.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 
 #include <boost/asio/as_tuple.hpp>
@@ -19,7 +17,6 @@ namespace asio = boost::asio;
 
 FdWait::FdWait(const asio::any_io_executor& executor, UniqueFd fd)
     : descriptor_(executor), timer_(executor) {
-  ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
   boost::system::error_code error;
   descriptor_.assign(fd.get(), error);
   if (error) {
@@ -28,6 +25,8 @@ FdWait::FdWait(const asio::any_io_executor& executor, UniqueFd fd)
     return;
   }
   (void)fd.release();
+  // By asio, which would do it once more before the first wait.
+  descriptor_.non_blocking(true, error);
 }
 
 Task<Result<void>> FdWait::wait(Direction direction) {
