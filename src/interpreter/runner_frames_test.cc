@@ -49,7 +49,7 @@ TEST(FrameParser, FramesComeWholeHoweverTheyAreCut) {
 
 TEST(FrameParser, AFrameThatIsTooLongIsRefusedBeforeItCame) {
   FrameParser parser;
-  parser.append("\x10\x00\x00\x01");
+  parser.append(std::string_view("\x10\x00\x00\x01", 4));
   EXPECT_FALSE(parser.next());
 }
 

@@ -6,15 +6,22 @@ import asyncio
 import os
 import time
 
+import e2b_code_interpreter
 import pytest
 from e2b import TimeoutException
-from harness import eventually, got, raises
-from interpreter.client import client, needs_routing_headers, printed, run, start, succeed  # noqa: F401
+from harness import Client, eventually, got, raises
+from interpreter.client import printed, run, start, succeed
 
-pytestmark = [needs_routing_headers, pytest.mark.limit(300)]
+pytestmark = [pytest.mark.wire, pytest.mark.limit(300)]
 
 _FULL = os.environ.get("ALCOVE_LOAD") == "full"
 _OUTPUT_BYTES = 10**9 if _FULL else 10**8
+
+
+@pytest.fixture
+def client():
+    """One flavour: this is about the sandbox."""
+    return Client("sync", e2b_code_interpreter.Sandbox)
 
 
 @pytest.fixture
