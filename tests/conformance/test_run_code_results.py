@@ -280,6 +280,20 @@ async def test_a_figure_that_is_not_shown_comes_after_the_value(shared):
     assert (figure.is_main_result, figure.text) == (False, _FIGURE)
 
 
+async def test_a_figure_and_a_value_are_streamed_as_two_results(shared):
+    seen = []
+    code = """
+        import matplotlib.pyplot as plt
+        plt.plot([1, 2, 3])
+        plt.show()
+        x = 5
+        x
+    """
+    execution = await run(shared, code, on_result=seen.append)
+    assert [(result.formats(), result.is_main_result) for result in seen] == [(["text", "png", "chart"], False), (["text"], True)]
+    assert seen == execution.results
+
+
 async def test_a_figure_as_last_expression(shared):
     code = "import matplotlib.pyplot as plt\nfigure, axes = plt.subplots()\naxes.plot([1, 2])\nfigure"
     value, flushed = (await succeed(shared, code)).results
@@ -347,6 +361,15 @@ async def test_models_of_scikit_learn_are_html(shared):
     value = await _only(shared, "from sklearn.linear_model import LinearRegression\nLinearRegression().fit([[1], [2]], [2, 4])")
     assert (value.text, value.is_main_result) == ("LinearRegression()", True)
     assert "sk-container" in value.html
+
+
+async def test_values_and_plots_of_r(shared):
+    # IRkernel shows values; its base64 has line ends.
+    (table,) = (await succeed(shared, "data.frame(a = c(1, 2), b = c('x', 'y'))", language="r")).results
+    assert not table.is_main_result and table.formats() == ["text", "html", "markdown", "latex"]
+    assert "<table" in table.html and "tabular" in table.latex
+    (plot,) = (await succeed(shared, "plot(1:3)", language="r")).results
+    assert base64.b64decode(plot.png).startswith(_PNG)
 
 
 # Magics and shell commands
