@@ -97,6 +97,23 @@ class _Method:
 
 
 def _recorded(method, key):
+    async def finish(coroutine):
+        with _noting(key) as done:
+            result = await coroutine
+            done()
+            return result
+
+    # Whoever asks must see what the client's method is: it may be called from a thread if it is sync.
+    if inspect.iscoroutinefunction(method):
+
+        @functools.wraps(method)
+        async def call(*args, **kwargs):
+            if _inside.get():
+                return await method(*args, **kwargs)
+            return await finish(method(*args, **kwargs))
+
+        return call
+
     @functools.wraps(method)
     def call(*args, **kwargs):
         if _inside.get():
@@ -107,12 +124,6 @@ def _recorded(method, key):
                 done()
                 return result
         return finish(result)
-
-    async def finish(coroutine):
-        with _noting(key) as done:
-            result = await coroutine
-            done()
-            return result
 
     return call
 
