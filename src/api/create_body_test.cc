@@ -204,9 +204,9 @@ TEST(CreateBody, HttpsPortsArePortsOfServices) {
   }
   std::string many = "[1";
   for (int port = 2; port <= 101; ++port) many += cat(",", port);
-  for (const std::string& ports : {std::string("[0]"), std::string("[65536]"), std::string("[-1]"),
-                                   std::string("[49983]"), std::string("[443,\"x\"]"),
-                                   std::string("[1.5]"), many + "]"}) {
+  for (const std::string& ports :
+       {std::string("[0]"), std::string("[65536]"), std::string("[-1]"), std::string("[49983]"),
+        std::string("[443,\"x\"]"), std::string("[1.5]"), many + "]"}) {
     expect_refused(parse_with(cat(R"("network":{"httpsPorts":)", ports, "}")), 400,
                    "network.httpsPorts must be a list of at most 100 ports from 1 to 65535; 49983 "
                    "is not allowed");

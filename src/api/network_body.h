@@ -17,8 +17,8 @@ struct NetworkBody {
   std::string json;
 };
 
-// Only allowPublicTraffic, maskRequestHost and httpsPorts are built so far. Another field is refused
-// by its name if it asks for something; an empty list or map asks for nothing.
+// Only allowPublicTraffic, maskRequestHost and httpsPorts are built so far. Another field is
+// refused by its name if it asks for something; an empty list or map asks for nothing.
 ApiResult<NetworkBody> parse_network(const boost::json::object& network);
 
 }  // namespace alcove::api

@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "gateway/access.h"
 #include "gateway/forwarding.h"
+#include "gateway/ingress.h"
 #include "gateway/routing.h"
 #include "gateway/shared_origin.h"
 #include "gateway/target.h"
@@ -104,6 +105,9 @@ void check_forwarding(const http::RequestHead& head) {
   check(forwarded.headers.count("Host") == 1);
   check(!forwarded.headers.has("Transfer-Encoding") && !forwarded.headers.has("Content-Length"));
   check(!forwarded.headers.has("Proxy-Authorization"));
+  // What OpenSSL is given as a name must not end earlier for it, and no address.
+  const std::string name = server_name(*forwarded.headers.get("Host"));
+  check(name.size() < 256 && name.find_first_of(std::string_view("\0:[]/@ ", 8)) == name.npos);
 }
 
 }  // namespace

@@ -9,9 +9,9 @@
 
 namespace alcove::net {
 
-// The handshakes under way on one loop. Each holds about 50 KiB, and clients that begin them and say
-// no more cost nothing themselves: beyond a number, the oldest is given up. An honest client is done
-// within milliseconds. Used on its loop only.
+// The handshakes under way on one loop. Each holds about 50 KiB, and clients that begin them and
+// say no more cost nothing themselves: beyond a number, the oldest is given up. An honest client is
+// done within milliseconds. Used on its loop only.
 class TlsHandshakes {
  public:
   static constexpr size_t kMost = 1024;

@@ -73,6 +73,9 @@ def _parser():
     _add_data_dir(up)
     up.add_argument("--detach", action="store_true", help="return when creates of `base` and `code-interpreter-v1` would succeed")
     up.add_argument("--listen", default="", metavar="ADDRESS:PORT", help="default: port 3000 on 127.0.0.1 and ::1")
+    up.add_argument("--domain", default="", metavar="NAME", help="the name that clients use, with --tls-cert and --tls-key unless below localhost (default: alcove.localhost)")
+    up.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate for *.NAME and its chain, in PEM; read again when it changes")
+    up.add_argument("--tls-key", type=Path, metavar="FILE", help="its key")
     up.add_argument("--pool-size", default="", metavar="SIZE", help="disk pool of all sandboxes, as 8GiB (default: 40 %% of the free space, at most 100 GiB)")
     up.add_argument("--dns", default="", metavar="ADDRESS[,ADDRESS]", help="name servers for sandboxes (default: those of this machine)")
     up.add_argument("--slim", action="store_true", help="keep the slim code-interpreter-v1: its full build, in the background, is left out")
@@ -125,7 +128,7 @@ def _up(options):
         pool_size=options.pool_size,
         dns=options.dns,
         templates=tuple(folder.absolute() for folder in templates),
-        options=("--slim",) if options.slim else (),
+        options=_serve_options(options),
     )
     running = server.pid()
     if running:
@@ -142,6 +145,15 @@ def _up(options):
     with console.timed("starting the server"):
         server.wait_until_ready(server.start_detached())
     _show_settings(server)
+
+
+def _serve_options(options):
+    """Further arguments of `alcove serve`."""
+    found = ["--slim"] if options.slim else []
+    for name, value in (("--domain", options.domain), ("--tls-cert", options.tls_cert), ("--tls-key", options.tls_key)):
+        if value:
+            found += [name, str(value.absolute() if isinstance(value, Path) else value)]
+    return tuple(found)
 
 
 def _show_settings(server):
