@@ -27,13 +27,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const bool expired = access.expiration && *access.expiration < 1000;
     ALCOVE_ASSERT(check_file_access({}, access, token, 1000).has_value() == !expired);
   }
-  const alcove::http::Headers headers = {{"Authorization", text},
-                                         {"Accept-Encoding", text},
-                                         {"Range", text},
-                                         {"If-Range", text},
-                                         {"If-Match", text},
-                                         {"If-None-Match", text},
-                                         {"If-Modified-Since", text}};
+  const alcove::http::Headers headers = {
+      {"Authorization", text},    {"Accept-Encoding", text}, {"Range", text},
+      {"If-Range", text},         {"If-Match", text},        {"If-None-Match", text},
+      {"If-Modified-Since", text}};
   (void)basic_user(headers);
   (void)choose_encoding(headers);
   (void)conditional_status(headers, 1000);

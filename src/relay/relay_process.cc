@@ -20,11 +20,10 @@ Result<pid_t> start_relay(const std::string& program, const std::string& data_di
   // Whoever reads the server's output must not wait for the relay's end.
   constexpr auto kOutput =
       kSanitized ? sys::HelperProgram::Output::kInherited : sys::HelperProgram::Output::kNone;
-  ALCOVE_TRY_ASSIGN(const pid_t pid,
-                    sys::start_helper({.path = program,
-                                       .arguments = {data_dir},
-                                       .socket = pair.second.get(),
-                                       .output = kOutput}));
+  ALCOVE_TRY_ASSIGN(const pid_t pid, sys::start_helper({.path = program,
+                                                        .arguments = {data_dir},
+                                                        .socket = pair.second.get(),
+                                                        .output = kOutput}));
   pair.second.reset();
   auto ready = [&]() -> Result<void> {
     ALCOVE_TRY_ASSIGN(
