@@ -2,39 +2,11 @@
 // Copyright the alcove authors
 #include "connect/json_writer.h"
 
-#include <cstdint>
-#include <cstring>
-
+#include "base/json_text.h"
 #include "base/strings.h"
 
 namespace alcove::connect {
 namespace {
-
-constexpr uint64_t kOnes = 0x0101010101010101;
-constexpr uint64_t kHighs = 0x8080808080808080;
-
-uint64_t has_zero(uint64_t word) { return (word - kOnes) & ~word & kHighs; }
-
-// Non-zero if one of the eight bytes is a control character, '"', '\' or not ASCII.
-uint64_t needs_care(uint64_t word) {
-  const uint64_t control = (word - kOnes * 0x20) & ~word & kHighs;
-  return control | has_zero(word ^ kOnes * '"') | has_zero(word ^ kOnes * '\\') | (word & kHighs);
-}
-
-// The number of bytes from `at` that can be copied as they are.
-size_t plain_run(std::string_view text, size_t at) {
-  const size_t start = at;
-  for (; at + sizeof(uint64_t) <= text.size(); at += sizeof(uint64_t)) {
-    uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, sizeof word);
-    if (needs_care(word) != 0) break;
-  }
-  for (; at < text.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    if (byte < 0x20 || byte >= 0x80 || byte == '"' || byte == '\\') break;
-  }
-  return at - start;
-}
 
 void append_escape(std::string& out, char c) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -54,6 +26,9 @@ void append_escape(std::string& out, char c) {
     case '\t':
       out += "\\t";
       return;
+    case '\x7f':
+      out += c;
+      return;
     default:
       out += "\\u00";
       out += kDigits[static_cast<unsigned char>(c) >> 4];
@@ -67,7 +42,7 @@ void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   size_t at = 0;
   for (;;) {
-    const size_t run = plain_run(text, at);
+    const size_t run = plain_json_prefix(text.substr(at));
     out.append(text, at, run);
     at += run;
     if (at == text.size()) break;
