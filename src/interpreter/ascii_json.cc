@@ -6,6 +6,7 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "base/json_text.h"
 #include "interpreter/utf8.h"
 
 namespace alcove::interpreter {
@@ -28,7 +29,8 @@ void append_code_point(std::string& out, uint32_t code_point) {
   append_unit(out, 0xDC00 + ((code_point - 0x10000) & 0x3FF));
 }
 
-void append_ascii(std::string& out, char c) {
+// Of ASCII, what does not stand for itself.
+void append_escape(std::string& out, char c) {
   switch (c) {
     case '"':
       out += "\\\"";
@@ -46,11 +48,7 @@ void append_ascii(std::string& out, char c) {
       out += "\\t";
       return;
     default:
-      if (c < 0x20 || c > 0x7E) {
-        append_unit(out, static_cast<uint32_t>(c));
-      } else {
-        out += c;
-      }
+      append_unit(out, static_cast<uint32_t>(c));
   }
 }
 
@@ -59,9 +57,13 @@ void append_ascii(std::string& out, char c) {
 void append_ascii_string(std::string& out, std::string_view text) {
   out.reserve(out.size() + text.size() + 2);
   out += '"';
-  while (!text.empty()) {
+  for (;;) {
+    const size_t plain = plain_json_prefix(text);
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     if (static_cast<unsigned char>(text.front()) < 0x80) {
-      append_ascii(out, text.front());
+      append_escape(out, text.front());
       text.remove_prefix(1);
       continue;
     }
