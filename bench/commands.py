@@ -11,10 +11,13 @@ from lib import report, wire
 from lib.floor import Floor
 
 _COMMANDS = (("/bin/true",), ("/bin/bash", "-l", "-c", "true"))
-_RUNS = 300
 _WARM_UP = 20
+# Floor and value take turns, so that a machine that changes its pace shows in both.
+_ROUNDS = 10
+_RUNS = 40
 _CONNECTIONS = 64
-_BURST = 2000
+_BURST_ROUNDS = 4
+_BURST = 1000
 
 
 def main():
@@ -27,24 +30,26 @@ def main():
 
 def _single(sandbox, floor, argv):
     message = sandbox.start(*argv)
-    bare = floor.spawn(_RUNS // 2, *argv)
-    samples = []
-    for _ in range(_WARM_UP + _RUNS):
-        seconds, (head, body) = report.timed(lambda: sandbox.connection.exchange(message))
-        _check(head, body)
-        samples.append(seconds)
-    # Half before and half after, so that a machine that changes its pace shows in both.
-    bare += floor.spawn(_RUNS // 2, *argv)
-    return report.times(" ".join(argv), samples[_WARM_UP:], beside="bare spawn in the sandbox", floor=bare)
+    bare, samples = [], []
+    for _ in range(_WARM_UP):
+        _check(*sandbox.connection.exchange(message))
+    for _ in range(_ROUNDS):
+        bare += floor.spawn(_RUNS, *argv)
+        for _ in range(_RUNS):
+            seconds, (head, body) = report.timed(lambda: sandbox.connection.exchange(message))
+            _check(head, body)
+            samples.append(seconds)
+    return report.times(" ".join(argv), samples, beside="bare spawn in the sandbox", floor=bare)
 
 
 def _many(sandbox, floor, argv):
     jobs = os.cpu_count()
-    bare = [floor.rate(jobs, _BURST // jobs, *argv)]
-    rate = _burst(sandbox.start(*argv))
-    bare.append(floor.rate(jobs, _BURST // jobs, *argv))
+    bare, rates = [], []
+    for _ in range(_BURST_ROUNDS):
+        bare.append(floor.rate(jobs, _BURST // jobs, *argv))
+        rates.append(_burst(sandbox.start(*argv)))
     name = f"{' '.join(argv)}, {_CONNECTIONS} connections"
-    return report.rates(name, [rate], "/s", beside=f"{jobs} bare loops in the sandbox", floor=[sum(bare) / 2])
+    return report.rates(name, rates, "/s", beside=f"{jobs} bare loops in the sandbox", floor=bare)
 
 
 def _burst(message):

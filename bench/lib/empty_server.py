@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the alcove authors
-"""A server that answers create, Start and kill with fixed texts and does nothing: what a client
-needs against it is the client's own time."""
+"""A server that answers create, Start, execute and kill with fixed texts and does nothing: what a
+client needs against it is the client's own time."""
 
 import contextlib
 import json
@@ -18,6 +18,13 @@ _CREATED = {
     "envdVersion": "0.6.13",
     "envdAccessToken": "0" * 64,
 }
+
+# What `1+1` gives.
+_EXECUTED = (
+    {"type": "number_of_executions", "execution_count": 1},
+    {"type": "result", "text": "2", "extra": {}, "is_main_result": True},
+    {"type": "end_of_execution"},
+)
 
 
 @contextlib.contextmanager
@@ -70,10 +77,16 @@ def _answer(head, content_type):
             status = b"\x10\x01\x1a\x0dexit status 0"
             events = [b"\x0a\x04\x0a\x02\x08\x03", bytes([0x0A, len(status) + 2, 0x1A, len(status)]) + status]
         frames = [_frame(0, event) for event in events] + [_frame(2, b"{}")]
-        body = b"".join(b"%x\r\n%s\r\n" % (len(frame), frame) for frame in frames) + b"0\r\n\r\n"
-        return b"HTTP/1.1 200 OK\r\nContent-Type: " + content_type + b"\r\nTransfer-Encoding: chunked\r\n\r\n" + body
+        return _chunked(b"Content-Type: " + content_type + b"\r\n", frames)
+    if head.startswith(b"POST /execute "):
+        return _chunked(b"", [json.dumps(line).encode() + b"\n" for line in _EXECUTED])
     body = json.dumps(_CREATED).encode()
     return b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def _chunked(fields, pieces):
+    body = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces)
+    return b"HTTP/1.1 200 OK\r\n" + fields + b"Transfer-Encoding: chunked\r\n\r\n" + body + b"0\r\n\r\n"
 
 
 def _frame(flags, data):

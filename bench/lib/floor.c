@@ -7,8 +7,11 @@
 //   floor pipe BYTES ARGV...     a command's output to TCP: bytes per second
 //   floor receive BYTES FILE     TCP into a file: bytes per second
 //   floor send FILE              a file to TCP with sendfile and one splice hop: bytes per second
+//   floor list N DIR             N times readdir, and lstat and llistxattr of each entry:
+//                                nanoseconds of each
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <err.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -19,6 +22,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -195,6 +199,23 @@ static void send_file(const char* path) {
   printf("%.0f\n", facts.st_size / (now() - begin));
 }
 
+static void list(long n, const char* path) {
+  char names[256];
+  struct stat facts;
+  if (chdir(path)) err(1, "%s", path);
+  for (long i = 0; i < n; ++i) {
+    double begin = now();
+    DIR* dir = opendir(".");
+    if (!dir) err(1, "%s", path);
+    for (struct dirent* entry; (entry = readdir(dir));) {
+      if (lstat(entry->d_name, &facts)) err(1, "%s", entry->d_name);
+      if (llistxattr(entry->d_name, names, sizeof names) < 0) err(1, "%s", entry->d_name);
+    }
+    closedir(dir);
+    printf("%.0f\n", (now() - begin) * 1e9);
+  }
+}
+
 int main(int argc, char** argv) {
   const char* what = argc > 2 ? argv[1] : "";
   if (!strcmp(what, "spawn") && argc > 3) {
@@ -207,6 +228,8 @@ int main(int argc, char** argv) {
     receive(atoll(argv[2]), argv[3]);
   } else if (!strcmp(what, "send")) {
     send_file(argv[2]);
+  } else if (!strcmp(what, "list") && argc > 3) {
+    list(atol(argv[2]), argv[3]);
   } else {
     errx(2, "see the top of floor.c");
   }

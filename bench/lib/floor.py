@@ -16,7 +16,11 @@ class Floor:
 
     def spawn(self, n, *argv):
         """Seconds of each bare start and end of a process."""
-        return [float(line) / 1e9 for line in self._run("spawn", n, *argv).split()]
+        return self._seconds("spawn", n, *argv)
+
+    def list(self, n, path):
+        """Seconds of each bare listing of a directory."""
+        return self._seconds("list", n, path)
 
     def rate(self, jobs, n, *argv):
         """Bare runs per second, `jobs` at once."""
@@ -31,6 +35,9 @@ class Floor:
 
     def send(self, path):
         return float(self._run("send", path))
+
+    def _seconds(self, *args):
+        return [float(line) / 1e9 for line in self._run(*args).split()]
 
     def _run(self, *args):
         return self._sandbox.run(_PROGRAM, *map(str, args))

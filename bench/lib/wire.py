@@ -101,10 +101,10 @@ def expect(head, status):
 class Api:
     """Creates and kills sandboxes on one kept connection."""
 
-    def __init__(self):
+    def __init__(self, template="base"):
         self.connection = Connection()
         self._headers = {"X-API-Key": API_KEY, "Content-Type": "application/json"}
-        body = json.dumps({"templateID": "base", "timeout": 600}).encode()
+        body = json.dumps({"templateID": template, "timeout": 600}).encode()
         self._create = self.connection.message("POST", "/v2/sandboxes", self._headers, body)
 
     def create(self):
@@ -164,8 +164,42 @@ class Sandbox:
         headers = self.headers | {"Content-Type": "application/octet-stream"}
         return self.connection.message("POST", f"/files?path={path}&username=user", headers, length=length)
 
+    def upload_form(self, path, length):
+        """The same as one file of a form: (what goes before the file, what goes after)."""
+        boundary = "alcove-bench"
+        disposition = 'Content-Disposition: form-data; name="file"; filename="large"'
+        before = f"--{boundary}\r\n{disposition}\r\nContent-Type: application/octet-stream\r\n\r\n".encode()
+        after = f"\r\n--{boundary}--\r\n".encode()
+        headers = self.headers | {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+        length += len(before) + len(after)
+        head = self.connection.message("POST", f"/files?path={path}&username=user", headers, length=length)
+        return head + before, after
+
     def download(self, path):
         return self.connection.message("GET", f"/files?path={path}&username=user", self.headers)
+
+    def unary(self, method, message):
+        """The bytes of a unary call in JSON, as `filesystem.Filesystem/Stat`."""
+        headers = self.headers | {"Content-Type": "application/json", "Connect-Protocol-Version": 1}
+        return self.connection.message("POST", f"/{method}", headers, json.dumps(message).encode())
+
+    def health(self):
+        return self.connection.message("GET", "/health", self.headers)
+
+    def execute(self, code, context=None):
+        """The bytes of a request to run code in the default Python context, or another one."""
+        body = {"code": code, "context_id": context, "language": None, "env_vars": None}
+        return self._interpreter("POST", "/execute", json.dumps(body).encode())
+
+    def create_context(self):
+        return self._interpreter("POST", "/contexts", b'{"language":"python"}')
+
+    def remove_context(self, context):
+        return self._interpreter("DELETE", f"/contexts/{context}")
+
+    def _interpreter(self, method, path, body=b""):
+        headers = self.headers | {"E2b-Sandbox-Port": 49999, "Content-Type": "application/json"}
+        return self.connection.message(method, path, headers, body)
 
     def _start(self, codec, body):
         headers = self.headers | {"Content-Type": f"application/connect+{codec}", "Connect-Protocol-Version": 1}
@@ -174,8 +208,8 @@ class Sandbox:
 
 
 @contextlib.contextmanager
-def sandbox():
-    api = Api()
+def sandbox(template="base"):
+    api = Api(template)
     created = api.create()
     try:
         yield Sandbox(created)

@@ -54,6 +54,7 @@ def bench(wanted, server_env=None):
 
 def _run(wanted, generation, environ, server):
     python = clients.python_for(generation)
+    environ = environ | {"ALCOVE_BENCH_JUPYTER": str(clients.jupyter_python())}
     facts = _facts() | {"server": server, "client": f"e2b {generation.python_version} (Python)"}
     sections, failed = [], []
     with tempfile.TemporaryDirectory(prefix="alcove-bench-") as folder:

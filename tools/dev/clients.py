@@ -60,6 +60,11 @@ def test_python():
     return _venv("runners", [*loaded["runner"]["python"], *loaded["interpreter"]["python"]]) / "bin" / "python"
 
 
+def jupyter_python():
+    """An interpreter with Jupyter, which `./dev bench` compares the code interpreter with."""
+    return _venv("jupyter", _load()["jupyter"]["python"]) / "bin" / "python"
+
+
 def node_modules_for(generation):
     """A directory whose node_modules holds the generation's npm packages."""
     node = node_bin()

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""`1+1` in the code interpreter: warm on a kept connection through the gateway, and in fresh
+sandboxes and contexts, beside Jupyter on the same machine and outside of any sandbox (ipykernel
+driven by jupyter_client; Jupyter Server over its WebSocket); with the official client beside the same
+client talking to a server that does nothing. Memory is that of idle sandboxes with their agent,
+interpreter and Python kernel, beside one ipykernel's process."""
+
+import contextlib
+import json
+import time
+
+from lib import empty_server, jupyter, memory, report, wire
+
+_TEMPLATE = "code-interpreter-v1"
+_WARM_UP = 20
+_ROUNDS = 10
+_RUNS = 30
+_CLIENT_RUNS = 100
+_STARTS = 10
+_IDLE = 20
+_SETTLE = 5.0
+
+
+def main():
+    with jupyter.running() as peer:
+        rows = [*_warm(peer), *_client(), *_starts(peer), *_contexts(peer), *_memory(peer)]
+        rows.append(report.Row(f"beside: {peer.facts()['versions']}"))
+    return rows
+
+
+def _warm(peer):
+    ours, kernel, server = [], [], []
+    with wire.sandbox(_TEMPLATE) as sandbox:
+        message = sandbox.execute("1+1")
+        for _ in range(_WARM_UP):
+            _check(*sandbox.connection.exchange(message))
+        peer.kernel(_WARM_UP), peer.server(_WARM_UP)
+        for _ in range(_ROUNDS):
+            for _ in range(_RUNS):
+                seconds, answer = report.timed(lambda: sandbox.connection.exchange(message))
+                _check(*answer)
+                ours.append(seconds)
+            kernel += peer.kernel(_RUNS)
+            server += peer.server(_RUNS)
+    name = "run_code('1+1'), raw HTTP"
+    return [
+        report.times(name, ours, beside="ipykernel, jupyter_client", floor=kernel),
+        report.times(name, ours, beside="Jupyter Server, WebSocket", floor=server),
+    ]
+
+
+def _client():
+    from e2b_code_interpreter import Sandbox
+
+    def made(url):
+        return Sandbox.create(timeout=600, api_url=url[0], sandbox_url=url[1])
+
+    def once(sandbox):
+        seconds, result = report.timed(lambda: sandbox.run_code("1+1"))
+        if result.text != "2":
+            raise wire.Failed(f"1+1 is {result.text}: {result.error}")
+        return seconds
+
+    ours, theirs = [], []
+    with contextlib.ExitStack() as ends:
+        empty = ends.enter_context(empty_server.running())
+        real = made((wire.API_URL, wire.SANDBOX_URL))
+        ends.callback(real.kill)
+        idle = made((empty, empty))
+        for i in range(_WARM_UP + _CLIENT_RUNS):
+            pair = once(real), once(idle)
+            if i >= _WARM_UP:
+                ours.append(pair[0])
+                theirs.append(pair[1])
+    row = report.times("run_code('1+1'), Python client", ours, beside="client, empty server", floor=theirs)
+    over = report.percentile(ours, 0.5) - report.percentile(theirs, 0.5)
+    return [row, report.times("the same, over the client alone", [over])]
+
+
+def _starts(peer):
+    """A sandbox that nobody has used: its kernel may still be on its way."""
+    creates, firsts, kernels = [], [], []
+    api = wire.Api(_TEMPLATE)
+    for _ in range(_STARTS):
+        seconds, created = report.timed(api.create)
+        try:
+            sandbox = wire.Sandbox(created)
+            first, answer = report.timed(lambda: sandbox.connection.exchange(sandbox.execute("1+1")))
+            _check(*answer)
+            sandbox.connection.close()
+        finally:
+            api.kill(created)
+        creates.append(seconds)
+        firsts.append(first)
+        kernels.append(sum(peer.start()))
+    both = [create + first for create, first in zip(creates, firsts)]
+    beside = "ipykernel, start + first run"
+    return [
+        report.times(f"create of {_TEMPLATE}", creates),
+        report.times("first run_code right after create", firsts, beside=beside, floor=kernels),
+        report.times("create + first run_code", both, beside=beside, floor=kernels),
+    ]
+
+
+def _contexts(peer):
+    contexts, starts = [], []
+    with wire.sandbox(_TEMPLATE) as sandbox:
+        _check(*sandbox.connection.exchange(sandbox.execute("1+1")))
+        for _ in range(_STARTS):
+            seconds, (head, body) = report.timed(lambda: sandbox.connection.exchange(sandbox.create_context()))
+            wire.expect(head, 200)
+            contexts.append(seconds)
+            context = json.loads(body)["id"]
+            _check(*sandbox.connection.exchange(sandbox.execute("1+1", context)))
+            wire.expect(sandbox.connection.exchange(sandbox.remove_context(context))[0], 200)
+            starts.append(peer.start()[0])
+    return [report.times("new Python context", contexts, beside="ipykernel, start to ready", floor=starts)]
+
+
+def _memory(peer):
+    api = wire.Api(_TEMPLATE)
+    with contextlib.ExitStack() as ends:
+        ids = []
+        before = _settled()
+        for _ in range(_IDLE):
+            created = api.create()
+            ends.callback(api.kill, created)
+            ids.append(created["sandboxID"])
+            sandbox = wire.Sandbox(created)
+            _check(*sandbox.connection.exchange(sandbox.execute("1+1")))
+            sandbox.connection.close()
+        alive = _settled()
+        sums = [memory.total(pids) for pids in memory.processes(ids).values()]
+    used = ((before + _settled()) / 2 - alive) / _IDLE
+    one = memory.of(peer.facts()["pid"])
+    rows = [report.Row("idle sandbox with a kernel, share of MemAvailable", memory.text(used), n=str(_IDLE))]
+    for name in ("Pss", "Private"):
+        samples = [facts[name] for facts in sums]
+        p50, p99 = (report.percentile(samples, share) for share in (0.5, 0.99))
+        row = report.Row(f"the processes of one, {name}", memory.text(p50), memory.text(p99), str(len(samples)))
+        row.beside, row.floor, row.ratio = f"one ipykernel, {name}", memory.text(one[name]), f"{p50 / one[name]:.2f}"
+        rows.append(row)
+    return rows
+
+
+def _settled():
+    time.sleep(_SETTLE)
+    return memory.available()
+
+
+def _check(head, body):
+    wire.expect(head, 200)
+    if b'"text": "2"' not in body:
+        raise wire.Failed(body.decode(errors="replace"))
+
+
+if __name__ == "__main__":
+    report.run(main)
