@@ -121,16 +121,17 @@ def _contexts(peer):
 def _memory(peer):
     api = wire.Api(_TEMPLATE)
     with contextlib.ExitStack() as ends:
-        others = memory.agents()
+        ids = []
         before = _settled()
         for _ in range(_IDLE):
             created = api.create()
             ends.callback(api.kill, created)
+            ids.append(created["sandboxID"])
             sandbox = wire.Sandbox(created)
             _check(*sandbox.connection.exchange(sandbox.execute("1+1")))
             sandbox.connection.close()
         alive = _settled()
-        sums = [_sum(memory.members(agent)) for agent in memory.agents() - others]
+        sums = [memory.total(pids) for pids in memory.processes(ids).values()]
     used = ((before + _settled()) / 2 - alive) / _IDLE
     one = memory.of(peer.facts()["pid"])
     rows = [report.Row("idle sandbox with a kernel, share of MemAvailable", memory.text(used), n=str(_IDLE))]
@@ -141,11 +142,6 @@ def _memory(peer):
         row.beside, row.floor, row.ratio = f"one ipykernel, {name}", memory.text(one[name]), f"{p50 / one[name]:.2f}"
         rows.append(row)
     return rows
-
-
-def _sum(pids):
-    facts = [found for pid in pids if (found := memory.of(pid))]
-    return {name: sum(entry[name] for entry in facts) for name in facts[0]}
 
 
 def _settled():

@@ -3,7 +3,6 @@
 """What processes and the machine hold, in KiB."""
 
 import contextlib
-import os
 from pathlib import Path
 
 from lib import wire
@@ -18,15 +17,23 @@ def available():
     raise wire.Failed("no MemAvailable")
 
 
-def agents():
-    """First processes of all sandboxes of this machine."""
-    return {pid for pid in _pids() if _text(pid, "comm") == "alcove-agent\n" and _is_first(pid)}
+def processes(ids):
+    """The processes of these sandboxes, as lists of pids by id; the agent comes first."""
+    found = {id: [] for id in ids}
+    for pid in sorted(_pids()):
+        # Each cgroup of a sandbox is named after it.
+        for name in {line.rpartition("/")[2] for line in _text(pid, "cgroup").splitlines()}:
+            if name in found:
+                found[name].append(pid)
+    for pids in found.values():
+        pids.sort(key=lambda pid: _text(pid, "comm") != "alcove-agent\n")
+    return found
 
 
-def members(agent):
-    """Processes of the sandbox whose first process this is, itself among them."""
-    place = _namespace(agent)
-    return [pid for pid in _pids() if place and _namespace(pid) == place]
+def total(pids):
+    """Sums of what `of` says."""
+    facts = [found for pid in pids if (found := of(pid))]
+    return {name: sum(entry[name] for entry in facts) for name in facts[0]}
 
 
 def of(pid):
@@ -47,18 +54,6 @@ def text(kib):
 
 def _pids():
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-
-
-def _is_first(pid):
-    """Pid 1 of its own namespace: the last number of NSpid."""
-    numbers = [line for line in _text(pid, "status").splitlines() if line.startswith("NSpid:")]
-    return bool(numbers) and numbers[0].split()[-1] == "1"
-
-
-def _namespace(pid):
-    with contextlib.suppress(OSError):
-        return os.readlink(f"/proc/{pid}/ns/pid")
-    return None
 
 
 def _text(pid, name):

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <memory>
+#include <utility>
 
 #include "agent/paths.h"
 #include "base/strings.h"
@@ -27,25 +28,27 @@ std::string resolved_link(const std::string& path) {
   return resolved ? std::string(resolved.get()) : path;
 }
 
+// The last `width` digits of a number that is not negative.
 void append_digits(std::string& out, int64_t value, size_t width) {
-  const std::string digits = std::to_string(value);
-  if (digits.size() < width) out.append(width - digits.size(), '0');
-  out += digits;
+  out.append(width, '0');
+  for (size_t at = out.size(); width > 0; --width, value /= 10) {
+    out[--at] = static_cast<char>('0' + value % 10);
+  }
 }
 
-}  // namespace
-
-Result<EntryInfo> read_entry(const std::string& path, const Accounts& accounts) {
+// `access` leads to the same file as `path`, perhaps on a shorter way.
+Result<EntryInfo> read(const std::string& access, std::string path, std::string name,
+                       const Accounts& accounts) {
   struct stat info{};
-  if (::lstat(path.c_str(), &info) != 0) {
+  if (::lstat(access.c_str(), &info) != 0) {
     const int error_number = errno;
     const Error error = Error::from_errno(error_number, cat("stat '", path, "'"));
     if (error_number == ENOENT) return fail(error);
     return fail(Code::kInternal, error.message());
   }
   EntryInfo entry;
-  entry.name = base_name(path);
-  entry.path = path;
+  entry.name = std::move(name);
+  entry.path = std::move(path);
   entry.size = info.st_size;
   entry.permissions = permission_text(info.st_mode);
   entry.owner = accounts.user_name(info.st_uid);
@@ -54,19 +57,36 @@ Result<EntryInfo> read_entry(const std::string& path, const Accounts& accounts) 
   if (S_ISLNK(info.st_mode)) {
     entry.is_symlink = true;
     struct stat target{};
-    if (::stat(path.c_str(), &target) == 0) {
+    if (::stat(access.c_str(), &target) == 0) {
       entry.type = file_type(target.st_mode);
       entry.mode = target.st_mode & 0777;
-      entry.symlink_target = resolved_link(path);
+      entry.symlink_target = resolved_link(entry.path);
     } else {
-      entry.symlink_target = path;
+      entry.symlink_target = entry.path;
     }
   } else {
     entry.type = file_type(info.st_mode);
     entry.mode = info.st_mode & 0777;
   }
-  if (entry.type != FileType::kUnspecified) entry.metadata = read_metadata(path);
+  if (entry.type != FileType::kUnspecified) entry.metadata = read_metadata(access);
   return entry;
+}
+
+}  // namespace
+
+Result<EntryInfo> read_entry(const std::string& path, const Accounts& accounts) {
+  return read(path, path, base_name(path), accounts);
+}
+
+Result<EntryInfo> read_entry_here(std::string name, std::string_view directory,
+                                  const Accounts& accounts) {
+  std::string path;
+  path.reserve(directory.size() + 1 + name.size());
+  path += directory;
+  if (!path.ends_with('/')) path += '/';
+  path += name;
+  const std::string access = name;
+  return read(access, std::move(path), std::move(name), accounts);
 }
 
 std::string permission_text(mode_t mode) {

@@ -39,6 +39,11 @@ struct EntryInfo {
 // Blocks. The error keeps errno: ENOENT is kNotFound, everything else kInternal.
 Result<EntryInfo> read_entry(const std::string& path, const Accounts& accounts);
 
+// The same of `name` in `directory`, which is the thread's working directory: what matters for a
+// long listing is the length of the way to each file.
+Result<EntryInfo> read_entry_here(std::string name, std::string_view directory,
+                                  const Accounts& accounts);
+
 // "-rw-r--r--", "drwxr-xr-x", "Lrwxrwxrwx", "dtrwxrwxrwx", "Dcrw-rw-rw-".
 std::string permission_text(mode_t mode);
 

@@ -117,6 +117,8 @@ std::string encode_entry(const EntryInfo& entry) {
 std::string encode_entries(const std::vector<EntryInfo>& entries) {
   if (entries.empty()) return "{}";
   std::string out = "{\"entries\":[";
+  constexpr size_t kUsualEntry = 256;
+  out.reserve(entries.size() * kUsualEntry);
   for (size_t i = 0; i < entries.size(); ++i) {
     if (i > 0) out += ',';
     append_entry(out, entries[i]);

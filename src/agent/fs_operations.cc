@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,33 +34,78 @@ Error internal_error(int error_number, std::string_view what) {
 
 bool is_dot(std::string_view name) { return name == "." || name == ".."; }
 
-Result<std::vector<std::string>> sorted_names(const std::string& path) {
-  const DirStream dir(::opendir(path.c_str()));
-  if (!dir) return fail_errno(errno, path);
+std::vector<std::string> sorted_names(DIR* dir) {
   std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(dir.get())) {
+  while (const dirent* entry = ::readdir(dir)) {
     if (!is_dot(entry->d_name)) names.emplace_back(entry->d_name);
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
-Result<void> walk(const std::string& path, uint32_t depth, const Accounts& accounts,
-                  std::vector<EntryInfo>& out) {
-  const auto names = sorted_names(path);
-  // Whatever vanished or became unreadable in mid-walk is left out.
-  if (!names) return {};
+// The calling thread's own working directory, while this lives; the process's other threads do not
+// see it. Invalid where the kernel does not let a thread have its own.
+class WorkingDirectory {
+ public:
+  explicit WorkingDirectory(int dir_fd) {
+    thread_local const bool own = ::unshare(CLONE_FS) == 0;
+    valid_ = own && ::fchdir(dir_fd) == 0;
+  }
+  ~WorkingDirectory() {
+    // Else a mount stays busy for as long as the thread lives.
+    if (valid_) (void)!::chdir("/");
+  }
+  WorkingDirectory(const WorkingDirectory&) = delete;
+  WorkingDirectory& operator=(const WorkingDirectory&) = delete;
+
+  bool valid() const { return valid_; }
+
+ private:
+  bool valid_ = false;
+};
+
+// What vanishes in mid-walk is left out.
+Result<std::vector<EntryInfo>> read_entries(const std::string& path, size_t limit,
+                                            const Accounts& accounts) {
+  const DirStream dir(::opendir(path.c_str()));
+  if (!dir) return fail_errno(errno, path);
+  auto names = sorted_names(dir.get());
+  std::vector<EntryInfo> entries;
+  entries.reserve(names.size());
+  const WorkingDirectory here(::dirfd(dir.get()));
   const std::string prefix = path.ends_with('/') ? path : path + "/";
-  for (const std::string& name : *names) {
-    auto entry = read_entry(prefix + name, accounts);
+  for (std::string& name : names) {
+    auto entry = here.valid() ? read_entry_here(std::move(name), path, accounts)
+                              : read_entry(prefix + name, accounts);
     if (!entry) continue;
-    if (out.size() >= kMaxEntries) {
+    if (entries.size() >= limit) {
       return fail(Code::kResourceExhausted,
                   cat("'", path, "': more than ", kMaxEntries, " entries; use a smaller depth"));
     }
-    const bool descend = depth > 1 && entry->type == FileType::kDirectory && !entry->is_symlink;
-    out.push_back(*std::move(entry));
-    if (descend) ALCOVE_TRY(walk(prefix + name, depth - 1, accounts, out));
+    entries.push_back(*std::move(entry));
+  }
+  return entries;
+}
+
+// `taken` counts the entries that were read anywhere so far.
+Result<void> walk(const std::string& path, uint32_t depth, const Accounts& accounts, size_t& taken,
+                  std::vector<EntryInfo>& out) {
+  auto entries = read_entries(path, kMaxEntries - taken, accounts);
+  if (!entries && entries.error().code() == Code::kResourceExhausted) {
+    return fail(std::move(entries).error());
+  }
+  // What became unreadable in mid-walk is left out.
+  if (!entries) return {};
+  taken += entries->size();
+  if (out.empty() && depth <= 1) {
+    out = *std::move(entries);
+    return {};
+  }
+  for (EntryInfo& entry : *entries) {
+    const bool descend = depth > 1 && entry.type == FileType::kDirectory && !entry.is_symlink;
+    const std::string child = descend ? entry.path : std::string();
+    out.push_back(std::move(entry));
+    if (descend) ALCOVE_TRY(walk(child, depth - 1, accounts, taken, out));
   }
   return {};
 }
@@ -146,7 +192,8 @@ Result<std::vector<EntryInfo>> list_directory(const std::string& path, uint32_t 
     return fail(Code::kInvalidArgument, cat("path '", path, "' is not a directory"));
   }
   std::vector<EntryInfo> entries;
-  ALCOVE_TRY(walk(path, std::max<uint32_t>(depth, 1), accounts, entries));
+  size_t taken = 0;
+  ALCOVE_TRY(walk(path, std::max<uint32_t>(depth, 1), accounts, taken, entries));
   return entries;
 }
 

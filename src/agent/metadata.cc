@@ -84,6 +84,8 @@ Result<Metadata> parse_metadata_headers(const http::Headers& headers) {
 
 Metadata read_metadata(const std::string& path) {
   Metadata metadata;
+  // Nearly no file has any.
+  if (::listxattr(path.c_str(), nullptr, 0) <= 0) return metadata;
   const std::string list = call_until_it_fits(
       [&](char* buffer, size_t size) { return ::listxattr(path.c_str(), buffer, size); });
   for (const std::string& name : our_names(list)) {

@@ -36,6 +36,7 @@ class Process : public std::enable_shared_from_this<Process> {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  TimePoint started_at() const { return started_at_; }
   const ProcessInfo& info() const { return info_; }
   // Set once it is over.
   const std::optional<EndEvent>& end() const { return end_; }
@@ -82,6 +83,7 @@ class Process : public std::enable_shared_from_this<Process> {
   void end_if_over();
 
   boost::asio::any_io_executor executor_;
+  const TimePoint started_at_ = std::chrono::steady_clock::now();
   ProcessInfo info_;
   std::optional<net::FdStream> input_;
   std::list<Output> outputs_;

@@ -5,10 +5,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/root_mount.h"
 #include "base/strings.h"
 
 namespace alcove::agent {
 namespace {
+
+// A process that lives and is no older than this has not been waited for by anybody yet: others are
+// being started, too.
+constexpr std::chrono::milliseconds kYoungTime{20};
 
 bool matches(const ProcessSelector& selector, uint32_t pid, const std::optional<std::string>& tag) {
   if (const auto* by_pid = std::get_if<ByPid>(&selector)) return by_pid->pid == pid;
@@ -32,8 +37,7 @@ Task<Result<std::shared_ptr<Process>>> ProcessTable::start(ProcessConfig config,
                                                            std::optional<std::string> tag,
                                                            SpawnSpec spec) {
   reaper_.expect_start();
-  auto job = [wanted = std::move(spec)] { return spawn(wanted); };
-  auto spawned = co_await pool_.run(std::move(job));
+  auto spawned = co_await spawn_somewhere(std::move(spec));
   if (!spawned) {
     reaper_.forget_start();
     co_return fail(std::move(spawned).error());
@@ -45,6 +49,19 @@ Task<Result<std::shared_ptr<Process>>> ProcessTable::start(ProcessConfig config,
   live_.push_back(process);
   reaper_.watch(pid, [process](int wait_status) { process->exited(wait_status); });
   co_return process;
+}
+
+bool ProcessTable::has_young_process() const {
+  return !live_.empty() &&
+         std::chrono::steady_clock::now() - live_.back()->started_at() < kYoungTime;
+}
+
+Task<Result<Spawned>> ProcessTable::spawn_somewhere(SpawnSpec spec) {
+  // To another thread and back takes as long as half of a small program's life. When many are
+  // started at once, threads do it side by side.
+  if (!has_young_process() && starts_on_root_mount(spec)) co_return spawn(spec);
+  auto job = [wanted = std::move(spec)] { return spawn(wanted); };
+  co_return co_await pool_.run(std::move(job));
 }
 
 void ProcessTable::run(const std::shared_ptr<Process>& process) {

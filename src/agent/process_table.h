@@ -56,6 +56,9 @@ class ProcessTable {
   const ProcessJournal& journal() const { return journal_; }
 
  private:
+  bool has_young_process() const;
+  // On this thread, if nothing that may hang is in the way; else on one of the pool.
+  Task<Result<Spawned>> spawn_somewhere(SpawnSpec spec);
   struct Retained {
     uint32_t pid;
     int wait_status;

@@ -120,20 +120,6 @@ int child_main(void* argument) {
   ::_exit(found ? 126 : 127);
 }
 
-std::vector<std::string> candidate_paths(const SpawnSpec& spec) {
-  if (spec.command.empty()) return {};
-  if (spec.command.find('/') != std::string::npos) return {spec.command};
-  std::string_view path = kDefaultPath;
-  for (const std::string& variable : spec.environment) {
-    if (variable.starts_with("PATH=")) path = std::string_view(variable).substr(5);
-  }
-  std::vector<std::string> candidates;
-  for (const std::string_view directory : split(path, ':')) {
-    candidates.push_back(directory.empty() ? spec.command : cat(directory, "/", spec.command));
-  }
-  return candidates;
-}
-
 void fill_plan(ChildPlan& plan, const SpawnSpec& spec) {
   plan.candidates = candidate_paths(spec);
   plan.argv.push_back(const_cast<char*>(spec.command.c_str()));
@@ -276,6 +262,20 @@ pid_t clone_child(ChildPlan& plan) {
 }
 
 }  // namespace
+
+std::vector<std::string> candidate_paths(const SpawnSpec& spec) {
+  if (spec.command.empty()) return {};
+  if (spec.command.find('/') != std::string::npos) return {spec.command};
+  std::string_view path = kDefaultPath;
+  for (const std::string& variable : spec.environment) {
+    if (variable.starts_with("PATH=")) path = std::string_view(variable).substr(5);
+  }
+  std::vector<std::string> candidates;
+  for (const std::string_view directory : split(path, ':')) {
+    candidates.push_back(directory.empty() ? spec.command : cat(directory, "/", spec.command));
+  }
+  return candidates;
+}
 
 Result<Spawned> spawn(const SpawnSpec& spec) {
   ALCOVE_TRY(refuse_nul_bytes(spec));

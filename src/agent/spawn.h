@@ -45,10 +45,14 @@ struct Spawned {
   UniqueFd terminal;
 };
 
+// Where the command is looked for, in this order.
+std::vector<std::string> candidate_paths(const SpawnSpec& spec);
+
 // Starts a process. A command that does not exist is no failure: the process says so on its
 // standard error and exits with 127 (126 if it is not executable). kInvalidArgument for a
 // directory that cannot be entered by the user. Blocks until the new process has become the
-// command, so a file system that hangs holds it up: to be called on a pool thread.
+// command, so a file system that hangs holds it up: to be called on a pool thread, except for what
+// root_mount.h says.
 Result<Spawned> spawn(const SpawnSpec& spec);
 
 }  // namespace alcove::agent

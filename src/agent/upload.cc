@@ -62,13 +62,12 @@ Task<Outcome<Files>> receive_single(http::BodyReader& body, IdleLimit& idle,
   auto path = resolve_path(*request.path, request.base);
   if (!path) co_return refuse(400, path.error().message());
   UploadFile file(pool, *std::move(path), request.owner, request.metadata);
-  std::vector<char> buffer(kReadSize);
   for (;;) {
-    const auto count = co_await body.read(buffer);
+    const auto count = co_await body.read(file.room());
     if (!count) co_return body_failure(count.error());
     if (*count == 0) break;
     idle.touch();
-    const auto added = co_await file.add(std::string_view(buffer.data(), *count));
+    const auto added = co_await file.filled(*count);
     if (!added) co_return file_failure(added.error(), body);
   }
   auto stored = co_await file.finish();

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -19,7 +18,8 @@
 namespace alcove::agent {
 namespace {
 
-constexpr size_t kWriteSize = 256 * 1024;
+// To the pool's thread and back costs as much as writing some 40 KiB.
+constexpr size_t kWriteSize = 1024 * 1024;
 
 }  // namespace
 
@@ -83,30 +83,38 @@ UploadFile::UploadFile(net::BlockingPool& pool, std::string path, User owner, Me
   job_->metadata = std::move(metadata);
 }
 
+std::span<char> UploadFile::room() {
+  if (!buffer_) buffer_.reset(new char[kWriteSize]);
+  return {buffer_.get() + used_, kWriteSize - used_};
+}
+
+Task<Result<void>> UploadFile::filled(size_t count) {
+  used_ += count;
+  if (used_ == kWriteSize) co_return co_await flush();
+  co_return Result<void>();
+}
+
 Task<Result<void>> UploadFile::add(std::string_view data) {
   while (!data.empty()) {
-    const size_t count = std::min(data.size(), kWriteSize - buffer_.size());
-    buffer_.append(data.substr(0, count));
+    const std::span<char> space = room();
+    const size_t count = data.copy(space.data(), space.size());
     data.remove_prefix(count);
-    if (buffer_.size() == kWriteSize) ALCOVE_CO_TRY(co_await flush());
+    ALCOVE_CO_TRY(co_await filled(count));
   }
   co_return Result<void>();
 }
 
 Task<Result<void>> UploadFile::flush() {
-  auto piece = std::make_shared<std::string>(std::move(buffer_));
-  buffer_.clear();
-  auto work = [job = job_, piece] { return job->write(*piece); };
-  auto written = co_await pool_.run(std::move(work));
-  // The memory is used again: a large upload does not allocate for each piece.
-  buffer_ = std::move(*piece);
-  buffer_.clear();
-  co_return written;
+  auto work = [job = job_, bytes = buffer_, size = std::exchange(used_, 0)] {
+    return job->write({bytes.get(), size});
+  };
+  return pool_.run(std::move(work));
 }
 
 Task<Result<UploadedFile>> UploadFile::finish() {
-  auto work = [job = job_, rest = std::move(buffer_)]() -> Result<UploadedFile> {
-    ALCOVE_TRY(job->write(rest));
+  auto work = [job = job_, bytes = std::move(buffer_),
+               size = std::exchange(used_, 0)]() -> Result<UploadedFile> {
+    ALCOVE_TRY(job->write({bytes.get(), size}));
     return job->close();
   };
   return pool_.run(std::move(work));

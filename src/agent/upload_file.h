@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ class UploadFile {
  public:
   UploadFile(net::BlockingPool& pool, std::string path, User owner, Metadata metadata);
 
+  // Memory for the next bytes, never empty: put some there, then say how many.
+  std::span<char> room();
+  Task<Result<void>> filled(size_t count);
   // Takes all of `data`. (Writing one piece while the next is received was measured: no gain.)
   Task<Result<void>> add(std::string_view data);
   // Writes the rest; the file is complete then.
@@ -42,7 +46,9 @@ class UploadFile {
   net::BlockingPool& pool_;
   // Shared with the pool's thread, which outlives a request that is canceled.
   std::shared_ptr<Job> job_;
-  std::string buffer_;
+  // Not zeroed: the pages that a small file does not fill are never touched.
+  std::shared_ptr<char[]> buffer_;
+  size_t used_ = 0;
 };
 
 }  // namespace alcove::agent

@@ -54,9 +54,8 @@ __attribute__((target("avx2"))) size_t encode_by_avx2(const unsigned char* from,
   constexpr size_t kRead = 28;
   // Per 32 bits: three bytes a, b, c as b, a, c, b. Read as two numbers of 16 bits, low end first,
   // the first one holds the digits 0 and 1, the second one 2 and 3.
-  const __m256i spread =
-      _mm256_setr_epi8(1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10,  //
-                       1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10);
+  const __m256i spread = _mm256_setr_epi8(1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10,  //
+                                          1, 0, 2, 1, 4, 3, 5, 4, 7, 6, 8, 7, 10, 9, 11, 10);
   // What is added to a digit, by its class: 0 for 26..51, 1 to 10 for 52..61, 11 for 62, 12 for 63,
   // 13 for 0..25.
   constexpr char kLower = 'a' - 26;

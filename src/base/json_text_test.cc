@@ -2,9 +2,9 @@
 // Copyright the alcove authors
 #include "base/json_text.h"
 
-#include <string>
-
 #include <gtest/gtest.h>
+
+#include <string>
 
 namespace alcove {
 namespace {
