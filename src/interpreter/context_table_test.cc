@@ -26,14 +26,14 @@ class ContextTableTest : public ::testing::Test {
   boost::asio::io_context loop_;
   FakeKernels kernels_{loop_.get_executor()};
   std::string directory_;
-  ContextTable table_{loop_.get_executor(),
-                      [this](const std::string& language,
-                             KernelSetup setup) -> Result<std::unique_ptr<Kernel>> {
-                        if (language == "cobol") return fail(Code::kNotFound, "no cobol");
-                        directory_ = setup.directory;
-                        return kernels_.make();
-                      },
-                      {.directory = "/usr", .environment = {}}};
+  ContextTable table_{
+      loop_.get_executor(),
+      [this](const std::string& language, KernelSetup setup) -> Result<std::unique_ptr<Kernel>> {
+        if (language == "cobol") return fail(Code::kNotFound, "no cobol");
+        directory_ = setup.directory;
+        return kernels_.make();
+      },
+      {.directory = "/usr", .environment = {}}};
 };
 
 TEST_F(ContextTableTest, StartListsTheDefaultsAndStartsPythonOnly) {

@@ -37,8 +37,10 @@ TEST(NormalizeLanguage, AliasesCaseAndBlanks) {
 TEST_F(LanguagesTest, CommandsAreThoseOfTheRunners) {
   for (const char* name : {"python3", "node", "sh", "java", "bash"}) install(name);
   using Words = std::vector<std::string>;
-  EXPECT_EQ(**runner_command("python", "/run/r", bin_), (Words{bin_ + "/python3", "/run/r/python/main.py"}));
-  EXPECT_EQ(**runner_command("java", "/run/r", bin_), (Words{bin_ + "/sh", "/run/r/java/start.sh"}));
+  EXPECT_EQ(**runner_command("python", "/run/r", bin_),
+            (Words{bin_ + "/python3", "/run/r/python/main.py"}));
+  EXPECT_EQ(**runner_command("java", "/run/r", bin_),
+            (Words{bin_ + "/sh", "/run/r/java/start.sh"}));
   const Words node = **runner_command("javascript", "/run/r", bin_);
   EXPECT_EQ(node.front(), bin_ + "/node");
   EXPECT_EQ(node.back(), "/run/r/node/main.mjs");

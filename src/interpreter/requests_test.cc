@@ -40,9 +40,10 @@ TEST(ExecuteRequest, RefusalsNameTheField) {
   EXPECT_NE(refusal(R"({"code":"","language":5})").find(R"(["body","language"])"),
             std::string::npos);
   for (const std::string_view body :
-       {"[]", R"({"code":null})", R"({"code":"","env_vars":[]})", R"({"code":"","env_vars":{"A":1}})",
-        R"({"code":"","env_vars":{"":"x"}})", R"({"code":"","env_vars":{"A=B":"x"}})",
-        R"({"code":"","env_vars":{"A\u0000":"x"}})", R"({"code":"","env_vars":{"A":"\u0000"}})"}) {
+       {"[]", R"({"code":null})", R"({"code":"","env_vars":[]})",
+        R"({"code":"","env_vars":{"A":1}})", R"({"code":"","env_vars":{"":"x"}})",
+        R"({"code":"","env_vars":{"A=B":"x"}})", R"({"code":"","env_vars":{"A\u0000":"x"}})",
+        R"({"code":"","env_vars":{"A":"\u0000"}})"}) {
     EXPECT_FALSE(refusal(body).empty()) << body;
   }
 }

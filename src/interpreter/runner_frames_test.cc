@@ -68,12 +68,14 @@ TEST(RunnerMessage, Kinds) {
   EXPECT_TRUE(std::holds_alternative<RunnerReady>(parse_runner_message(R"({"type":"ready"})")));
   const auto done = parse_runner_message(R"({"type":"done","id":7})");
   EXPECT_EQ(std::get<RunnerDone>(done).id, 7);
-  EXPECT_EQ(event_of<RunStarted>(R"({"type":"started","id":7,"execution_count":3})").execution_count,
-            3);
-  const auto output = event_of<StreamOutput>(R"({"type":"stream","id":7,"name":"stderr","text":"e"})");
+  EXPECT_EQ(
+      event_of<RunStarted>(R"({"type":"started","id":7,"execution_count":3})").execution_count, 3);
+  const auto output =
+      event_of<StreamOutput>(R"({"type":"stream","id":7,"name":"stderr","text":"e"})");
   EXPECT_EQ(output.name, StreamOutput::Name::kStderr);
   EXPECT_EQ(output.text, "e");
-  const auto shown = event_of<Display>(R"({"type":"result","id":7,"data":{"a/b":[1]},"main":true})");
+  const auto shown =
+      event_of<Display>(R"({"type":"result","id":7,"data":{"a/b":[1]},"main":true})");
   EXPECT_EQ(shown.kind, Display::Kind::kValueOfLastExpression);
   EXPECT_EQ(shown.data, (boost::json::object{{"a/b", {1}}}));
   EXPECT_EQ(event_of<Display>(R"({"type":"result","id":7,"data":{}})").kind,
@@ -86,9 +88,9 @@ TEST(RunnerMessage, Kinds) {
 
 TEST(RunnerMessage, AnythingElseIsUnknown) {
   for (const std::string_view odd :
-       {"", "x", "[]", "1", "{}", R"({"type":5})", R"({"type":"other"})", R"({"type":"result","id":7})",
-        R"({"type":"result","id":7,"data":[]})", R"({"type":"stream","id":7,"text":""})",
-        R"({"type":"stream","id":7,"text":5})"}) {
+       {"", "x", "[]", "1", "{}", R"({"type":5})", R"({"type":"other"})",
+        R"({"type":"result","id":7})", R"({"type":"result","id":7,"data":[]})",
+        R"({"type":"stream","id":7,"text":""})", R"({"type":"stream","id":7,"text":5})"}) {
     EXPECT_TRUE(std::holds_alternative<RunnerUnknown>(parse_runner_message(odd))) << odd;
   }
   const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');

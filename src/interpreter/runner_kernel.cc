@@ -116,7 +116,8 @@ Task<void> RunnerKernel::read_frames() {
     // What was printed before a frame is in the pipes once the frame is in the socket. A runner
     // that prints on after it waits until the frame was taken.
     if (running_) {
-      for (const auto& pipe : pipes_) std::ranges::move(pipe->take_present(), back_inserter(printed_));
+      for (const auto& pipe : pipes_)
+        std::ranges::move(pipe->take_present(), back_inserter(printed_));
     }
     const auto count = co_await socket_->read_some(buffer);
     if (!count || *count == 0) break;
@@ -136,8 +137,8 @@ Task<void> RunnerKernel::read_frames() {
 
 Task<void> RunnerKernel::deliver(RunnerMessage message) {
   const auto* event = std::get_if<RunnerEvent>(&message);
-  const bool starts = event != nullptr && event->id == last_id_ &&
-                      std::holds_alternative<RunStarted>(event->event);
+  const bool starts =
+      event != nullptr && event->id == last_id_ && std::holds_alternative<RunStarted>(event->event);
   std::vector<RunnerMessage> messages;
   if (starts) messages.push_back(std::move(message));
   started_ = started_ || starts;

@@ -58,9 +58,10 @@ async def test_stdout_and_stderr(sandbox):
     assert (execution.logs.stdout, execution.logs.stderr, execution.text) == (["out 😀\n"], ["err\n"], "5")
 
 
-async def test_consecutive_prints_are_one_event(sandbox):
-    execution = await succeed(sandbox, "print('a')\nprint('b', end='')\nprint('c')")
-    assert execution.logs.stdout == ["a\nbc\n"]
+async def test_consecutive_prints_are_put_together(sandbox):
+    execution = await succeed(sandbox, "for i in range(10_000): print(i)")
+    assert "".join(execution.logs.stdout) == "".join(f"{i}\n" for i in range(10_000))
+    assert len(execution.logs.stdout) < 1000
 
 
 async def test_callbacks_come_once(sandbox):
