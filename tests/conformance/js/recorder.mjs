@@ -64,7 +64,7 @@ function recorded(original, key) {
       return value
     }
     const failed = (error) => {
-      const refusal = REFUSAL.exec(error?.message)
+      const refusal = REFUSAL.exec(String(error?.message).slice(0, 1000))
       if (refusal) refused.add(JSON.stringify([...JSON.parse(key), refusal[1]]))
       throw error
     }
