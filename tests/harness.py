@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 import subprocess
+import threading
 import time
 import urllib.parse
 from pathlib import Path
@@ -209,3 +210,21 @@ async def eventually(probe, *, within, every=0.05):
         if time.monotonic() > deadline:
             return False
         await asyncio.sleep(every)
+
+
+async def assert_kill_is_told(client, sandbox):
+    """Kills the sandbox while a command runs in it; the wait must end with the documented exception."""
+    text = "The sandbox was killed or reached its end of life while the request was in flight."
+    handle = await got(sandbox.commands.run("sleep 60", background=True))
+    if client.flavour == "sync":
+        killer = threading.Timer(0.5, lambda: client.Sandbox.kill(sandbox.sandbox_id))
+        killer.start()
+        with raises(NotRunning, text):
+            handle.wait()
+        killer.join()
+    else:
+        waiting = asyncio.ensure_future(handle.wait())
+        await asyncio.sleep(0.5)
+        await sandbox.kill()
+        with raises(NotRunning, text):
+            await waiting

@@ -15,12 +15,11 @@ import pytest
 import websockets.asyncio.client
 import websockets.exceptions
 import websockets.sync.client
-from harness import BY_DOMAIN, NotRunning, got, raises, requires
+from harness import BY_DOMAIN, assert_kill_is_told, got, requires
 
 _SERVICE = Path(__file__).with_name("service.py").read_text()
 _PORT = 8000
 _MEBIBYTES = 1024 if os.environ.get("ALCOVE_LOAD") == "full" else 100
-_END_OF_LIFE = "The sandbox was killed or reached its end of life while the request was in flight."
 _has_https_ports = requires(2, 51, why="does not know httpsPorts")
 
 pytestmark = pytest.mark.skipif(not BY_DOMAIN, reason="needs the server's data directory (ALCOVE_DATA)")
@@ -169,19 +168,7 @@ async def test_large_download(client, sandbox):
 @requires(2, 40, why="does not look at the sandbox's health")
 async def test_killed_in_the_middle_of_a_command(client, sandbox):
     """The exception that the SDK documents for it."""
-    handle = await got(sandbox.commands.run("sleep 60", background=True))
-    if client.flavour == "sync":
-        killer = threading.Timer(0.5, lambda: client.Sandbox.kill(sandbox.sandbox_id))
-        killer.start()
-        with raises(NotRunning, _END_OF_LIFE):
-            handle.wait()
-        killer.join()
-    else:
-        waiting = asyncio.ensure_future(handle.wait())
-        await asyncio.sleep(0.5)
-        await sandbox.kill()
-        with raises(NotRunning, _END_OF_LIFE):
-            await waiting
+    await assert_kill_is_told(client, sandbox)
     assert await got(sandbox.is_running()) is False
 
 

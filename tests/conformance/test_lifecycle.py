@@ -4,7 +4,6 @@
 
 import asyncio
 import datetime
-import threading
 import time
 
 import e2b
@@ -18,9 +17,8 @@ from e2b import (
     SandboxState,
     TimeoutException,
 )
-from harness import API_KEY, SANDBOX_ID, VERSION, NotRunning, eventually, got, raises, requires
+from harness import API_KEY, SANDBOX_ID, VERSION, NotRunning, assert_kill_is_told, eventually, got, raises, requires
 
-_END_OF_LIFE = "The sandbox was killed or reached its end of life while the request was in flight."
 _has_order = requires(2, 40, why="has no order, startedAfter or template filter")
 
 
@@ -88,20 +86,7 @@ async def test_calls_to_a_killed_sandbox(client, make_sandbox):
 
 @pytest.mark.skipif(VERSION < (2, 40), reason="does not look at the sandbox's health")
 async def test_killed_while_a_command_runs(client, make_sandbox):
-    sandbox = await make_sandbox()
-    handle = await got(sandbox.commands.run("sleep 60", background=True))
-    if client.flavour == "sync":
-        killer = threading.Timer(0.5, lambda: e2b.Sandbox.kill(sandbox.sandbox_id))
-        killer.start()
-        with raises(NotRunning, _END_OF_LIFE):
-            handle.wait()
-        killer.join()
-    else:
-        waiting = asyncio.ensure_future(handle.wait())
-        await asyncio.sleep(0.5)
-        await sandbox.kill()
-        with raises(NotRunning, _END_OF_LIFE):
-            await waiting
+    await assert_kill_is_told(client, await make_sandbox())
 
 
 @pytest.mark.smoke
