@@ -25,7 +25,7 @@ _OPTIONS = {
     "TSAN_OPTIONS": "history_size=4",
     "UBSAN_OPTIONS": "print_stacktrace=1",
 }
-_REPORT = re.compile(r"ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error: |Sanitizer:DEADLYSIGNAL")
+_REPORT = re.compile(r"ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error: |Sanitizer: CHECK failed|Sanitizer:DEADLYSIGNAL")
 
 
 def run(preset, *, only=(), extra=()):
