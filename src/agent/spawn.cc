@@ -19,8 +19,8 @@
 
 #include "base/strings.h"
 
-// clone(2) by the C library's other name for it: the thread sanitizer's wrapper of clone() takes the
-// child for one with memory of its own.
+// clone(2) by the C library's other name for it: the thread sanitizer's wrapper of clone() takes
+// the child for one with memory of its own.
 extern "C" int __clone(int (*)(void*), void* stack, int flags, void* argument, ...);
 
 namespace alcove::agent {
