@@ -20,6 +20,7 @@
 #include "agent/agent.h"
 #include "agent/init_message.h"
 #include "base/log.h"
+#include "base/sanitized.h"
 #include "base/strings.h"
 #include "net/listener.h"
 
@@ -77,7 +78,8 @@ void set_up_process() {
   int null_fd = ::open("/dev/null", O_RDWR);
   while (null_fd >= 0 && null_fd <= 2) null_fd = ::dup(null_fd);
   if (null_fd > 2) ::close(null_fd);
-  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  // A sanitizer reports crashes by handlers of its own, which stay.
+  for (int number = 1; number < NSIG && !kSanitized; ++number) ::signal(number, SIG_DFL);
   ::signal(SIGPIPE, SIG_IGN);
   sigset_t mask;
   ::sigemptyset(&mask);

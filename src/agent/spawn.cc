@@ -19,6 +19,10 @@
 
 #include "base/strings.h"
 
+// clone(2) by the C library's other name for it: the thread sanitizer's wrapper of clone() takes
+// the child for one with memory of its own.
+extern "C" int __clone(int (*)(void*), void* stack, int flags, void* argument, ...);
+
 namespace alcove::agent {
 namespace {
 
@@ -254,7 +258,7 @@ pid_t clone_child(ChildPlan& plan) {
   // A signal handler must not run in the child while it shares our memory.
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t pid =
-      ::clone(child_main, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &plan);
+      __clone(child_main, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &plan);
   const int error_number = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = error_number;

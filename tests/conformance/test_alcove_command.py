@@ -12,7 +12,7 @@ import subprocess
 import time
 
 import pytest
-from harness import API_KEY, API_URL, DATA_DIR, PROGRAM, SANDBOX_ID, api
+from harness import API_KEY, API_URL, DATA_DIR, PROGRAM, SANDBOX_ID, SANITIZED, api
 
 pytestmark = [
     pytest.mark.wire,
@@ -333,6 +333,7 @@ def test_cp_moves_directories_both_ways(sandbox_id, inside, tmp_path):
     assert not (back / "etc").exists() and not (back / "pipe").exists()
 
 
+@pytest.mark.skipif(bool(SANITIZED), reason="memory is not measured under a sanitizer")
 @pytest.mark.limit(180)
 def test_cp_of_100_mb_needs_little_memory(sandbox_id, tmp_path):
     size = 100 * MEGABYTE

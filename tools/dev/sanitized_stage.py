@@ -25,7 +25,7 @@ _OPTIONS = {
     "TSAN_OPTIONS": "history_size=4",
     "UBSAN_OPTIONS": "print_stacktrace=1",
 }
-_REPORT = re.compile(r"ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|runtime error: |Sanitizer:DEADLYSIGNAL")
+_REPORT = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error: |Sanitizer: CHECK failed")
 
 
 def run(preset, *, only=(), extra=()):
@@ -75,5 +75,5 @@ def _show_reports(log):
     for number in found[:10]:
         console.say("\n".join(lines[number : number + 40]))
     if found:
-        console.say(f"{len(found)} reports of the sanitizer in {log}")
+        console.say(f"{len(found)} reports of the sanitizer in {log}; `llvm-symbolizer-19 --obj=<program> <offset>` names places")
     return len(found)
