@@ -140,13 +140,12 @@ Task<void> RunnerKernel::deliver(RunnerMessage message) {
   const bool starts =
       event != nullptr && event->id == last_id_ && std::holds_alternative<RunStarted>(event->event);
   std::vector<RunnerMessage> messages;
-  if (starts) messages.push_back(std::move(message));
   started_ = started_ || starts;
   if (started_) {
     for (RunEvent& text : printed_) messages.emplace_back(RunnerEvent{last_id_, std::move(text)});
     printed_.clear();
   }
-  if (!starts) messages.push_back(std::move(message));
+  messages.insert(starts ? messages.begin() : messages.end(), std::move(message));
   for (RunnerMessage& one : messages) {
     while (messages_.size() >= kMaxMessagesWaiting) co_await taken_.wait();
     messages_.push_back(std::move(one));
