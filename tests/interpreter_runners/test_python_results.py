@@ -88,3 +88,11 @@ def test_plotly_and_altair(python):
     altair = python.run("import altair, pandas\naltair.Chart(pandas.DataFrame({'a': [1]})).mark_bar().encode(x='a')").main
     assert "text/html" in altair
     assert any(mime.startswith("application/vnd.vegalite") for mime in altair)
+
+
+def test_an_endless_recursion_is_told_with_many_modules_loaded(python):
+    assert python.run("import inspect, pandas, plotly.graph_objects\nbefore = inspect.getmodule").error is None
+    error = python.run("def f(): f()\nf()").error
+    assert error["name"] == "RecursionError"
+    assert "skipping similar frames" in "".join(error["traceback"])
+    assert python.run("inspect.getmodule is before").text == "True"

@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
 
-from alcove_runner import awaiting, commands, display
+from alcove_runner import awaiting, commands, display, tracebacks
 
 
 class RunnerShell(InteractiveShell):
@@ -66,7 +66,8 @@ class RunnerShell(InteractiveShell):
             # IPython prints groups to stderr instead of showing them.
             self._showtraceback(kind, value, traceback.format_exception(kind, value, trace))
             return
-        super().showtraceback(exc_tuple, *args, **kwargs)
+        with tracebacks.lookups_kept():
+            super().showtraceback(exc_tuple, *args, **kwargs)
 
     def show_usage_error(self, exc):
         self._showtraceback(type(exc), exc, [f"UsageError: {exc}"])
