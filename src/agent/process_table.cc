@@ -36,6 +36,8 @@ ProcessTable::ProcessTable(const boost::asio::any_io_executor& executor, ChildRe
 Task<Result<std::shared_ptr<Process>>> ProcessTable::start(ProcessConfig config,
                                                            std::optional<std::string> tag,
                                                            SpawnSpec spec) {
+  // A command that looks for one that was killed just before must not find a zombie.
+  reaper_.collect();
   reaper_.expect_start();
   auto spawned = co_await spawn_somewhere(std::move(spec));
   if (!spawned) {

@@ -34,12 +34,14 @@ class ChildReaper {
   // Calls `callback` when the process ends; at once if it has ended already.
   void watch(pid_t pid, Callback callback);
 
+  // Waits for all that have ended by now. run() does so by itself, but perhaps a moment later.
+  void collect();
+
   // Runs for ever.
   Task<void> run();
 
  private:
   explicit ChildReaper(net::FdStream signals) : signals_(std::move(signals)) {}
-  void collect();
 
   net::FdStream signals_;
   std::map<pid_t, Callback> watched_;
