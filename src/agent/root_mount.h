@@ -17,7 +17,7 @@ namespace alcove::agent {
 UniqueFd find_on_root_mount(const std::string& path);
 
 // Whether starting this process needs nothing but the root mount: its directory and its program
-// lie there, and the program is no script, whose interpreter may lie anywhere.
+// lie there, the program's loader too, and it is no script, whose interpreter may lie anywhere.
 bool starts_on_root_mount(const SpawnSpec& spec);
 
 }  // namespace alcove::agent

@@ -63,6 +63,26 @@ TEST_F(RootMount, ScriptsAndWhatIsNoFileAreNot) {
   }
 }
 
+TEST_F(RootMount, NorAreProgramsWhoseLoaderLiesElsewhere) {
+  std::string program = testing::read_text("/bin/sh");
+  const size_t loader = program.find("/lib64/");
+  ASSERT_NE(loader, std::string::npos);
+  const std::string path = dir_ / "program";
+  testing::write_text(path, program);
+  EXPECT_TRUE(starts_on_root_mount(started_by(path)));
+  program.replace(loader, 7, "/proc//");
+  testing::write_text(path, program);
+  EXPECT_FALSE(starts_on_root_mount(started_by(path)));
+  testing::write_text(path, program.substr(0, loader + 3));
+  EXPECT_FALSE(starts_on_root_mount(started_by(path)));
+}
+
+TEST_F(RootMount, ARelativeFolderOfPathIsNotPassedOver) {
+  SpawnSpec spec = started_by("sh");
+  spec.environment = {"PATH=/nowhere:bin:/usr/bin"};
+  EXPECT_FALSE(starts_on_root_mount(spec));
+}
+
 TEST_F(RootMount, NorIsAnythingInADirectoryElsewhere) {
   EXPECT_FALSE(starts_on_root_mount(started_by("/bin/sh", "/proc")));
   EXPECT_FALSE(starts_on_root_mount(started_by("/bin/sh", "/no/such/directory")));

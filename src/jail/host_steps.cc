@@ -169,7 +169,9 @@ int attach_ca_bundle(BootContext& context) {
 // it from being stopped. What the agent starts for users has the usual priority.
 int put_agent_first(BootContext&) {
   constexpr int kPriority = -10;
-  return errno_of(::setpriority(PRIO_PROCESS, 0, kPriority));
+  const int error = errno_of(::setpriority(PRIO_PROCESS, 0, kPriority));
+  // Without CAP_SYS_NICE (some containers) sandboxes start all the same.
+  return error == EPERM || error == EACCES ? 0 : error;
 }
 
 // Opened while we may still write it: the file checks who opened it.
