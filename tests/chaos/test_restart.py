@@ -133,6 +133,16 @@ def test_kills_that_were_cut_short(host):
     assert not host.settled(before).difference(before)
 
 
+def _agent_of(box):
+    """The hash of the agent that the sandbox runs."""
+    return box.commands.run("sha256sum /run/alcove/agent", user="root").stdout.split()[0]
+
+
+def _kept_programs(host):
+    """The hashes of the programs that sandboxes run: agents and code interpreters."""
+    return {path.name for path in (host.data / "agents").iterdir()}
+
+
 @pytest.mark.limit(120)
 def test_replaced_by_a_newer_program(fresh_host, newer_program):
     host = fresh_host
@@ -140,7 +150,9 @@ def test_replaced_by_a_newer_program(fresh_host, newer_program):
     handle = _begin(box, _TICKING)
     box.files.write("/tmp/kept", "as it was")
     traffic = host.create(network={"allow_public_traffic": False})
-    [old_agent] = (host.data / "agents").iterdir()
+    old_agent = _agent_of(box)
+    before = _kept_programs(host)
+    assert old_agent in before
     assert host.stop() < 5
     assert host.state().sandboxes() >= {box.sandbox_id, brief.sandbox_id}
     time.sleep(2.5)
@@ -157,10 +169,9 @@ def test_replaced_by_a_newer_program(fresh_host, newer_program):
     assert _output_after(box, handle.pid) > first
     assert traffic.traffic_access_token == host.connect(traffic.sandbox_id).traffic_access_token
     # New sandboxes run the new agent, old ones keep theirs.
-    assert len(list((host.data / "agents").iterdir())) == 2
-    fresh = host.create()
-    assert fresh.commands.run("sha256sum /run/alcove/agent", user="root").stdout.split()[0] != old_agent.name
-    assert box.commands.run("sha256sum /run/alcove/agent", user="root").stdout.split()[0] == old_agent.name
+    assert before < _kept_programs(host)
+    assert {_agent_of(host.create())} == _kept_programs(host) - before
+    assert _agent_of(box) == old_agent
     # Expiry goes on.
     deadline = time.monotonic() + 10
     while soon.is_running() and time.monotonic() < deadline:
@@ -171,7 +182,7 @@ def test_replaced_by_a_newer_program(fresh_host, newer_program):
     # Nobody runs the old agent any more.
     host.stop()
     host.start()
-    assert old_agent.name not in {path.name for path in (host.data / "agents").iterdir()}
+    assert old_agent not in _kept_programs(host)
 
 
 def test_stop_lets_creates_under_way_finish(host):
