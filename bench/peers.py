@@ -14,6 +14,7 @@ from lib import report, wire
 
 _RUNS = 50
 _COMMAND = "/bin/true"
+_LONGEST_REASON = 120
 _TREES = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 
 
@@ -24,8 +25,7 @@ def main():
             if not shutil.which(argv[0]):
                 rows.append(report.Row(f"beside {name}", "not installed"))
             elif problem := _problem(argv):
-                print(f"{name}: {problem}")
-                rows.append(report.Row(f"beside {name}", "does not run here"))
+                rows.append(report.Row(f"beside {name}", "does not run here", beside=_readable(problem, folder)))
             else:
                 rows.append(_compare(name, argv))
     return rows
@@ -53,6 +53,11 @@ def _once(api):
 def _problem(argv):
     done = subprocess.run(argv, capture_output=True, text=True)
     return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]
+
+
+def _readable(problem, folder):
+    """Fit for a table that is kept: no separators, no paths of this machine."""
+    return problem.replace(folder, "DIR").replace("|", "/")[-_LONGEST_REASON:]
 
 
 def _peers(folder):

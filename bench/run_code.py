@@ -18,6 +18,14 @@ _ROUNDS = 10
 _RUNS = 30
 _CLIENT_RUNS = 100
 _STARTS = 10
+# What each of the other languages is asked for in a new context, and what its answer has in it.
+_LANGUAGES = {
+    "javascript": ("1+1", b'"text": "2"'),
+    "typescript": ("const two: number = 2; two", b'"text": "2"'),
+    "bash": ("echo $((1+1))", b'"text": "2\\n"'),
+    "r": ("1+1", b'[1] 2'),
+    "java": ("1+1", b'"text": "2"'),
+}
 _IDLE = 20
 _SETTLE = 5.0
 
@@ -104,18 +112,32 @@ def _starts(peer):
 
 
 def _contexts(peer):
-    contexts, starts = [], []
+    """From the request for a context to the end of its first run."""
+    rows = []
     with wire.sandbox(_TEMPLATE) as sandbox:
         _check(*sandbox.connection.exchange(sandbox.execute("1+1")))
+        contexts, starts = [], []
         for _ in range(_STARTS):
-            seconds, (head, body) = report.timed(lambda: sandbox.connection.exchange(sandbox.create_context()))
-            wire.expect(head, 200)
-            contexts.append(seconds)
-            context = json.loads(body)["id"]
-            _check(*sandbox.connection.exchange(sandbox.execute("1+1", context)))
-            wire.expect(sandbox.connection.exchange(sandbox.remove_context(context))[0], 200)
+            contexts.append(_context(sandbox, "python", "1+1", b'"text": "2"'))
             starts.append(peer.start()[0])
-    return [report.times("new Python context", contexts, beside="ipykernel, start to ready", floor=starts)]
+        rows.append(report.times("new context and a run in it: python", contexts, beside="ipykernel, start to ready", floor=starts))
+        for language, (code, expected) in _LANGUAGES.items():
+            samples = [_context(sandbox, language, code, expected) for _ in range(_STARTS)]
+            rows.append(report.times(f"the same: {language}", samples))
+    return rows
+
+
+def _context(sandbox, language, code, expected):
+    """Seconds; the context is removed again."""
+    start = time.perf_counter()
+    head, body = sandbox.connection.exchange(sandbox.create_context(language))
+    wire.expect(head, 200)
+    context = json.loads(body)["id"]
+    answer = sandbox.connection.exchange(sandbox.execute(code, context))
+    seconds = time.perf_counter() - start
+    _check(*answer, expected)
+    wire.expect(sandbox.connection.exchange(sandbox.remove_context(context))[0], 200)
+    return seconds
 
 
 def _memory(peer):
@@ -149,9 +171,9 @@ def _settled():
     return memory.available()
 
 
-def _check(head, body):
+def _check(head, body, expected=b'"text": "2"'):
     wire.expect(head, 200)
-    if b'"text": "2"' not in body:
+    if expected not in body:
         raise wire.Failed(body.decode(errors="replace"))
 
 

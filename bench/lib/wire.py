@@ -191,8 +191,8 @@ class Sandbox:
         body = {"code": code, "context_id": context, "language": None, "env_vars": None}
         return self._interpreter("POST", "/execute", json.dumps(body).encode())
 
-    def create_context(self):
-        return self._interpreter("POST", "/contexts", b'{"language":"python"}')
+    def create_context(self, language="python"):
+        return self._interpreter("POST", "/contexts", json.dumps({"language": language}).encode())
 
     def remove_context(self, context):
         return self._interpreter("DELETE", f"/contexts/{context}")
