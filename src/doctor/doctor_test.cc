@@ -117,6 +117,14 @@ TEST(Doctor, RootNeedsItsCapabilities) {
   expect_explained(check_privileges(system), Verdict::kMissing);
   EXPECT_THAT(check_privileges(system).detail, HasSubstr("SYS_ADMIN"));
   EXPECT_THAT(check_privileges(system).detail, ::testing::Not(HasSubstr("SETUID")));
+  // One that only the relay needs.
+  for (const auto& [mask, name] : {std::pair("000001ffffffdfff", "NET_RAW"),
+                                   {"000001fffffffbff", "NET_BIND_SERVICE"},
+                                   {"000001fffffffeff", "SETPCAP"}}) {
+    system.files["/proc/self/status"] = cat("Uid:\t0\t0\t0\t0\nCapEff:\t", mask, "\n");
+    expect_explained(check_privileges(system), Verdict::kMissing);
+    EXPECT_EQ(check_privileges(system).detail, cat("root without ", name));
+  }
 }
 
 TEST(Doctor, CgroupsV1V2AndHybridAreToldApart) {
@@ -184,9 +192,13 @@ TEST(Doctor, ToolsAndHelpers) {
   FakeSystem system;
   system.programs.erase("mmdebstrap");
   expect_explained(check_template_tools(system), Verdict::kWarning);
-  system.files.erase("/opt/alcove/alcove-agent");
-  expect_explained(check_helpers(system), Verdict::kMissing);
-  EXPECT_THAT(check_helpers(system).detail, HasSubstr("alcove-agent"));
+  for (const char* program :
+       {"alcove-agent", "alcove-interpreter", "alcove-jail", "alcove-relay", "alcove-step"}) {
+    FakeSystem incomplete;
+    incomplete.files.erase(cat("/opt/alcove/", program));
+    expect_explained(check_helpers(incomplete), Verdict::kMissing);
+    EXPECT_EQ(check_helpers(incomplete).detail, cat("not in /opt/alcove: ", program));
+  }
 }
 
 TEST(Doctor, DataDirectoriesOfOtherVersions) {

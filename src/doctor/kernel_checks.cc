@@ -34,12 +34,23 @@ struct Capability {
   std::string_view name;
 };
 constexpr Capability kNeeded[] = {
-    {CAP_CHOWN, "CHOWN"},           {CAP_DAC_OVERRIDE, "DAC_OVERRIDE"},
-    {CAP_FOWNER, "FOWNER"},         {CAP_KILL, "KILL"},
-    {CAP_SETGID, "SETGID"},         {CAP_SETUID, "SETUID"},
-    {CAP_NET_ADMIN, "NET_ADMIN"},   {CAP_SYS_CHROOT, "SYS_CHROOT"},
-    {CAP_SYS_ADMIN, "SYS_ADMIN"},   {CAP_MKNOD, "MKNOD"},
-    {CAP_SYS_PTRACE, "SYS_PTRACE"}, {CAP_SETFCAP, "SETFCAP"},
+    {CAP_CHOWN, "CHOWN"},
+    {CAP_DAC_OVERRIDE, "DAC_OVERRIDE"},
+    {CAP_FOWNER, "FOWNER"},
+    {CAP_KILL, "KILL"},
+    {CAP_SETGID, "SETGID"},
+    {CAP_SETUID, "SETUID"},
+    {CAP_NET_ADMIN, "NET_ADMIN"},
+    {CAP_SYS_CHROOT, "SYS_CHROOT"},
+    {CAP_SYS_ADMIN, "SYS_ADMIN"},
+    {CAP_MKNOD, "MKNOD"},
+    {CAP_SYS_PTRACE, "SYS_PTRACE"},
+    {CAP_SETFCAP, "SETFCAP"},
+    // The relay keeps the first two and gives up all others (relay/relay_main.cc); without it the
+    // server does not start.
+    {CAP_NET_RAW, "NET_RAW"},
+    {CAP_NET_BIND_SERVICE, "NET_BIND_SERVICE"},
+    {CAP_SETPCAP, "SETPCAP"},
 };
 
 // Lets the layout be read from any machine.

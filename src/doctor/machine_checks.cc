@@ -63,7 +63,8 @@ Finding check_resolvers(const System& system) {
 
 Finding check_helpers(const System& system) {
   std::vector<std::string> lacking;
-  for (const char* name : {"alcove-jail", "alcove-agent", "alcove-relay", "alcove-step"}) {
+  for (const char* name :
+       {"alcove-jail", "alcove-agent", "alcove-interpreter", "alcove-relay", "alcove-step"}) {
     if (!system.exists(cat(system.program_dir(), "/", name))) lacking.emplace_back(name);
   }
   if (lacking.empty()) return ok("helper programs", cat("in ", system.program_dir()));

@@ -51,6 +51,7 @@ class FakeSystem final : public System {
       {"/dev/loop-control", ""},
       {"/opt/alcove/alcove-jail", ""},
       {"/opt/alcove/alcove-agent", ""},
+      {"/opt/alcove/alcove-interpreter", ""},
       {"/opt/alcove/alcove-relay", ""},
       {"/opt/alcove/alcove-step", ""},
       {"/var/lib", ""},
