@@ -62,6 +62,17 @@ TEST(WaitDisconnect, NoticesTheEndBehindMuchReadAhead) {
   net::testing::run_until(client.loop(), [&] { return gone; });
 }
 
+TEST(WaitDisconnect, NoticesTheEndBehindMuchReadAheadOfTls) {
+  bool gone = false;
+  RawClient client(DisconnectHandler{&gone});
+  client.use_tls();
+  client.send("GET /1 HTTP/1.1\r\nHost: x\r\n\r\n" + std::string(100'000, 'x'));
+  client.loop().poll();
+  EXPECT_FALSE(gone);
+  client.stream().close();
+  net::testing::run_until(client.loop(), [&] { return gone; });
+}
+
 // Starts watching the client and answers without ending the watch.
 struct WatchedHandler {
   net::TaskGroup* tasks;

@@ -2,7 +2,6 @@
 // Copyright the alcove authors
 #include "http/server_exchange.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -23,12 +22,6 @@ constexpr std::chrono::seconds kDrainTime{5};
 // A client that pipelines more than this is looked at once a second instead of being read.
 constexpr size_t kMostReadAhead = 64 * 1024;
 constexpr std::chrono::seconds kHangUpPoll{1};
-
-bool is_hung_up(int fd) {
-  pollfd watched{.fd = fd, .events = POLLRDHUP, .revents = 0};
-  return ::poll(&watched, 1, /*timeout=*/0) > 0 &&
-         (watched.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
-}
 
 }  // namespace
 
@@ -240,7 +233,7 @@ Task<void> ServerExchange::wait_disconnect() {
     const Watch watch(*io);
     if (io->buffer.size() >= kMostReadAhead) {
       co_await net::sleep_for(kHangUpPoll);
-      if (is_hung_up(io->stream->native_fd())) io->peer_gone = true;
+      if (io->stream->is_hung_up()) io->peer_gone = true;
       continue;
     }
     if (const auto ready = co_await io->stream->wait_readable(); !ready) {

@@ -30,6 +30,9 @@ class Stream {
   // Completes when a read would not block (data, end or error) without taking anything.
   virtual Task<Result<void>> wait_readable() = 0;
 
+  // True if the peer sends nothing more, or is gone; looks behind what is not read yet.
+  virtual bool is_hung_up() const = 0;
+
   // Ends a read or wait under way with kCanceled; no byte is lost. The stream stays usable.
   virtual void cancel_read() = 0;
 

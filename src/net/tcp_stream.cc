@@ -3,6 +3,7 @@
 #include "net/tcp_stream.h"
 
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -107,6 +108,14 @@ Task<Result<void>> TcpStream::write(std::span<const std::string_view> pieces) {
 
 Task<Result<void>> TcpStream::wait_readable() { return fd_->wait(Direction::kRead); }
 Task<Result<void>> TcpStream::wait_writable() { return fd_->wait(Direction::kWrite); }
+
+bool TcpStream::is_hung_up() const {
+  if (fd_->closed()) return true;
+  pollfd watched{.fd = fd_->fd(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&watched, 1, /*timeout=*/0) > 0 &&
+         (watched.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
 void TcpStream::cancel_read() { fd_->cancel(Direction::kRead); }
 
 void TcpStream::set_read_deadline(std::optional<TimePoint> deadline) {

@@ -28,6 +28,7 @@ class TcpStream : public Stream {
   Task<Result<void>> write(std::span<const std::string_view> pieces) override;
   Task<Result<void>> wait_readable() override;
   Task<Result<void>> wait_writable() override;
+  bool is_hung_up() const override;
   void cancel_read() override;
   void set_read_deadline(std::optional<TimePoint> deadline) override;
   void set_write_deadline(std::optional<TimePoint> deadline) override;

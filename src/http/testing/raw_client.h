@@ -9,6 +9,10 @@
 
 #include "http/server.h"
 #include "http/testing/loop_runner.h"
+#include "net/testing/socket_pair.h"
+#include "net/testing/tls_identity.h"
+#include "net/tls_client_stream.h"
+#include "net/tls_stream.h"
 
 namespace alcove::http::testing {
 
@@ -29,6 +33,18 @@ class RawClient {
 
   // Talks through `stream`, whose other end a test has given to the server.
   void use(std::unique_ptr<net::TcpStream> stream) { client_ = std::move(stream); }
+
+  // A new connection by TLS. What is sent to the socket that this returns comes beside it.
+  int use_tls() {
+    auto [own, served] = net::testing::make_socket_pair();
+    const int socket = own.get();
+    server_.serve_connection(std::make_unique<net::TlsStream>(
+        loop_.get_executor(), std::move(served), net::testing::make_identity()));
+    auto stream = std::make_unique<net::TlsClientStream>(loop_.get_executor(), std::move(own));
+    (void)run(loop_, stream->shake_hands("alcove.localhost"));
+    client_ = std::move(stream);
+    return socket;
+  }
 
   void send(std::string_view bytes) { (void)run(loop_, client_->write(bytes)); }
   // What the server sends until it closes.
