@@ -87,7 +87,8 @@ Task<std::optional<ServerConnection::Head>> ServerConnection::read_head() {
       co_await refuse(400, parse.problem);
       co_return std::nullopt;
     }
-    if (!waited && !io_->buffer.empty()) {
+    // It has begun, even if nothing of it can be read yet (TLS).
+    if (!waited) {
       io_->stream->set_read_deadline(from_now(io_->options.header_timeout));
       waited = true;
     }

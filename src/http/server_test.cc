@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <stdexcept>
@@ -266,6 +267,14 @@ TEST(Server, LimitsTheHead) {
 TEST(Server, DropsSlowHeads) {
   RawClient client(echo, {.header_timeout = std::chrono::seconds(0)});
   client.send("GET / HT");
+  EXPECT_THAT(client.read_to_end(), StartsWith("HTTP/1.1 408"));
+}
+
+TEST(Server, DropsSlowHeadsOfTls) {
+  RawClient client(echo, {.header_timeout = std::chrono::seconds(0)});
+  const int socket = client.use_tls();
+  // The first bytes of a record of 64.
+  ASSERT_EQ(::send(socket, "\x17\x03\x03\0\x40 ab", 8, MSG_NOSIGNAL), 8);
   EXPECT_THAT(client.read_to_end(), StartsWith("HTTP/1.1 408"));
 }
 

@@ -27,7 +27,8 @@ class Stream {
   virtual Task<Result<void>> write(std::span<const std::string_view> pieces) = 0;
   Task<Result<void>> write(std::string_view data);
 
-  // Completes when a read would not block (data, end or error) without taking anything.
+  // Completes when a read would not block (data, end or error) without taking anything; of TLS
+  // also when the first part of a record is there, and a read waits for the rest.
   virtual Task<Result<void>> wait_readable() = 0;
 
   // True if the peer sends nothing more, or is gone; looks behind what is not read yet.

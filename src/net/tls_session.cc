@@ -147,8 +147,9 @@ bool TlsSession::would_read() {
   char byte = 0;
   size_t count = 0;
   const int done = SSL_peek_ex(ssl_, &byte, 1, &count);
-  // Everything but "nothing yet" is for the next read to tell.
-  return done == 1 || SSL_get_error(ssl_, done) != SSL_ERROR_WANT_READ;
+  // Everything but "nothing yet" is for the next read to tell. Somebody who sends a part of a
+  // record has begun: how long the rest may take is for the reader to say.
+  return done == 1 || SSL_get_error(ssl_, done) != SSL_ERROR_WANT_READ || SSL_has_pending(ssl_) == 1;
 }
 
 std::optional<Result<size_t>> TlsSession::try_write(std::string_view data) {

@@ -54,6 +54,7 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   std::optional<Result<size_t>> try_read(std::span<char> buffer);
   std::optional<Result<size_t>> try_write(std::string_view data);
   bool would_read();
+  Error why_failed() const;
   Error broken(int reason, std::string_view what);
 
   const std::shared_ptr<FdWait> fd_;
