@@ -129,7 +129,7 @@ Task<Result<void>> TlsSession::shake_hands() {
 }
 
 std::optional<Result<size_t>> TlsSession::try_read(std::span<char> buffer) {
-  if (failed_) return Result<size_t>(fail(Code::kUnavailable, "the TLS connection is broken"));
+  if (failed_) return Result<size_t>(fail(why_failed()));
   ERR_clear_error();
   errno = 0;
   size_t count = 0;
@@ -147,13 +147,16 @@ bool TlsSession::would_read() {
   char byte = 0;
   size_t count = 0;
   const int done = SSL_peek_ex(ssl_, &byte, 1, &count);
+  if (done == 1) return true;
+  const int reason = SSL_get_error(ssl_, done);
+  if (reason == SSL_ERROR_SSL || reason == SSL_ERROR_SYSCALL) failed_ = true;
   // Everything but "nothing yet" is for the next read to tell. Somebody who sends a part of a
   // record has begun: how long the rest may take is for the reader to say.
-  return done == 1 || SSL_get_error(ssl_, done) != SSL_ERROR_WANT_READ || SSL_has_pending(ssl_) == 1;
+  return reason != SSL_ERROR_WANT_READ || SSL_has_pending(ssl_) == 1;
 }
 
 std::optional<Result<size_t>> TlsSession::try_write(std::string_view data) {
-  if (failed_) return Result<size_t>(fail(Code::kUnavailable, "the TLS connection is broken"));
+  if (failed_) return Result<size_t>(fail(why_failed()));
   ERR_clear_error();
   errno = 0;
   size_t count = 0;
@@ -162,6 +165,11 @@ std::optional<Result<size_t>> TlsSession::try_write(std::string_view data) {
   const int reason = SSL_get_error(ssl_, done);
   if (reason == SSL_ERROR_WANT_WRITE) return std::nullopt;
   return Result<size_t>(fail(broken(reason, "send")));
+}
+
+Error TlsSession::why_failed() const {
+  if (fd_->closed()) return Error(Code::kCanceled, "the stream is closed");
+  return Error(Code::kUnavailable, "the TLS connection is broken");
 }
 
 void TlsSession::say_goodbye() {

@@ -249,6 +249,24 @@ TEST_F(TlsClientStreamTest, CarriesDataBothWaysWhateverTheCertificate) {
   EXPECT_EQ(*testing::run(loop_, read_all(*client_)), "answer");
 }
 
+TEST_F(TlsClientStreamTest, AWaitThatMeetsABrokenRecordIsTheEnd) {
+  auto [server, client] = testing::make_socket_pair();
+  const int socket = client.get();
+  TlsStream served(loop_.get_executor(), std::move(server), made().identity);
+  TlsClientStream stream(loop_.get_executor(), std::move(client));
+  std::optional<Result<void>> ready;
+  boost::asio::co_spawn(loop_, served.wait_readable(),
+                        [&](std::exception_ptr, Result<void> got) { ready = got; });
+  ASSERT_TRUE(testing::run(loop_, stream.shake_hands("")));
+  ASSERT_EQ(::send(socket, "\x17\x03\x03\0\x20 a record that nobody encrypted.", 37, 0), 37);
+  testing::run_until(loop_, [&] { return ready.has_value(); });
+  ASSERT_TRUE(*ready);
+  // OpenSSL is not asked again.
+  const auto written = testing::run(loop_, served.write("answer"));
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message(), "the TLS connection is broken");
+}
+
 TEST_F(TlsClientStreamTest, FailsWithAServerThatSpeaksSomethingElse) {
   auto [server, client] = testing::make_socket_pair();
   TlsClientStream stream(loop_.get_executor(), std::move(client));
