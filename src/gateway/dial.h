@@ -26,7 +26,8 @@ struct DialOptions {
 
 // A connection to a port inside the sandbox: 127.0.0.1 first, then ::1. kNotFound if the sandbox
 // is not running any more, kUnavailable if the port is closed, kDeadlineExceeded if the service
-// does not accept, kFailedPrecondition if it does not speak TLS.
+// does not accept, kFailedPrecondition if it does not speak TLS, kResourceExhausted if this machine
+// could not even ask (descriptors, memory).
 Task<Result<std::unique_ptr<net::Stream>>> dial(node::LiveSandboxPtr sandbox, uint16_t port,
                                                 DialOptions options);
 

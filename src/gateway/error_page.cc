@@ -50,6 +50,9 @@ Words words_for(Trouble trouble) {
     case Trouble::kBadAnswer:
       return {502, "The service in the sandbox sent an answer that is not valid HTTP",
               "Invalid Answer", "The service sent an answer that is not valid HTTP."};
+    case Trouble::kNoConnection:
+      return {500, "The server cannot connect to the sandbox now; it runs out of resources",
+              "No Connection", "The server runs out of resources; the sandbox is running."};
     case Trouble::kNoTls:
       return {502, "The service in the sandbox does not speak TLS, but its port is in httpsPorts",
               "No TLS", "The service does not speak TLS, but its port is one of httpsPorts."};

@@ -17,9 +17,10 @@ enum class Trouble {
   kPortClosed,       // running, but nothing listens there
   kTrafficTokenMissing,
   kTrafficTokenWrong,
-  kNoAnswer,   // the service closed the connection before it answered
-  kBadAnswer,  // the service's answer is not valid HTTP
-  kNoTls,      // the port is one of httpsPorts, and the service does not speak TLS
+  kNoAnswer,      // the service closed the connection before it answered
+  kBadAnswer,     // the service's answer is not valid HTTP
+  kNoConnection,  // the server lacks what it takes to connect: its fault, not the sandbox's
+  kNoTls,         // the port is one of httpsPorts, and the service does not speak TLS
 };
 
 // JSON, or HTML for a person who looks at the page in a browser. Pages of any origin may read it.

@@ -9,6 +9,7 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include "base/log.h"
 #include "base/strings.h"
 #include "gateway/shared_origin.h"
 
@@ -21,6 +22,9 @@ namespace {
 // The body of an answer up to this length follows its head at once, so the head may wait for it
 // and go out in the same packet.
 constexpr uint64_t kSoonComplete = 64 * 1024;
+
+// Lines about a lack of this machine, of one loop.
+constexpr std::chrono::seconds kBetweenComplaints{1};
 
 // A message that is not HTTP, or (kInternal) whose head must not be passed on.
 bool is_malformed(const Error& error) {
@@ -116,10 +120,21 @@ Task<bool> Flow::connect() {
     co_await answer(Trouble::kPortClosed);
   } else if (stream.error().code() == Code::kFailedPrecondition) {
     co_await answer(Trouble::kNoTls);
+  } else if (stream.error().code() == Code::kResourceExhausted) {
+    complain(stream.error());
+    co_await answer(Trouble::kNoConnection);
   } else {
     co_await answer(Trouble::kNoAnswer);
   }
   co_return false;
+}
+
+void Flow::complain(const Error& error) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < loop_->next_complaint) return;
+  loop_->next_complaint = now + kBetweenComplaints;
+  log_error(cat("no connection to port ", port_, " of sandbox ",
+                traffic_->sandbox()->record().id.str(), ": ", error.message()));
 }
 
 Task<Result<http::ResponseHead>> Flow::exchange_heads(const http::RequestHead& head) {

@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,6 +31,8 @@ struct LoopState {
   std::shared_ptr<TrafficTable> table;
   std::shared_ptr<BufferPool> buffers;
   std::shared_ptr<Patrol> patrol;
+  // What many requests meet at once is logged once.
+  std::chrono::steady_clock::time_point next_complaint = {};
 };
 
 // One request on its way into a sandbox and its answer on the way back. Lives in the frame of the
@@ -56,6 +59,7 @@ class Flow final : public Interruptible, public Patrolled {
   Task<void> forward();
   // Has upstream_ set if true; else the client is answered.
   Task<bool> connect();
+  void complain(const Error& error);
   Task<Result<http::ResponseHead>> exchange_heads(const http::RequestHead& head);
   Task<void> upload();
   Task<void> watch();

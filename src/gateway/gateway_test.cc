@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cerrno>
 #include <chrono>
 #include <thread>
 
@@ -69,6 +70,27 @@ TEST_F(GatewayLifeTest, AClosedPortIsAnsweredAtOnce) {
           R"({"sandboxId":"ione","message":"The sandbox is running but port is not open","port":9,"code":502})"));
   // Once by IPv4, once by IPv6, and not again.
   EXPECT_EQ(one_->connects(), 2);
+}
+
+TEST_F(GatewayLifeTest, ALackOfTheServersOwnIsNoClosedPort) {
+  RawPeer client = connect();
+  for (const int error : {EMFILE, ENFILE, ENOMEM, ENOBUFS, EAGAIN}) {
+    one_->fail_connects(error);
+    client.send(request("GET /"));
+    const std::string page = client.read_until("}");
+    EXPECT_THAT(page, StartsWith("HTTP/1.1 500 ")) << error;
+    EXPECT_THAT(page, HasSubstr("The server cannot connect to the sandbox now")) << error;
+  }
+  // It is not asked again by IPv6.
+  EXPECT_EQ(one_->connects(), 5);
+  for (const int error : {ECONNREFUSED, ENETUNREACH, EPERM}) {
+    one_->fail_connects(error);
+    client.send(request("GET /"));
+    EXPECT_THAT(client.read_until("}"), HasSubstr("port is not open")) << error;
+  }
+  one_->fail_connects(0);
+  client.send(request("GET /"));
+  service_.accept().read_until("\r\n\r\n");
 }
 
 TEST_F(GatewayLifeTest, AServiceThatIsJustStartingIsWaitedFor) {

@@ -44,6 +44,12 @@ class FakeSandbox final : public node::LiveSandbox {
     running_ = false;
   }
 
+  // No socket can be made any more, or again (0).
+  void fail_connects(int error_number) {
+    const std::lock_guard lock(mutex_);
+    connect_error_ = error_number;
+  }
+
   int connects() const {
     const std::lock_guard lock(mutex_);
     return connects_;
@@ -62,6 +68,7 @@ class FakeSandbox final : public node::LiveSandbox {
     {
       const std::lock_guard lock(mutex_);
       ++connects_;
+      if (connect_error_ != 0) return fail_errno(connect_error_, "connect");
       const auto found = ports_.find({port, family});
       if (found == ports_.end()) return fail_errno(ECONNREFUSED, "connect");
       real_port = found->second;
@@ -96,6 +103,7 @@ class FakeSandbox final : public node::LiveSandbox {
   std::map<uint64_t, std::function<void()>> callbacks_;
   uint64_t registrations_ = 0;
   int connects_ = 0;
+  int connect_error_ = 0;
   bool running_ = true;
 };
 
