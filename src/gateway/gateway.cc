@@ -20,6 +20,14 @@ std::string_view service_path(const http::RequestHead& request, const ToSandbox&
   return split_target(request.target).path().substr(destination.prefix.size());
 }
 
+// Runs a command or code, or gives a shell its next line.
+bool may_start_service(uint16_t port, std::string_view path) {
+  if (port == kInterpreterPort) return path == "/execute";
+  return port == kAgentPort &&
+         (path == "/process.Process/Start" || path == "/process.Process/SendInput" ||
+          path == "/process.Process/StreamInput");
+}
+
 }  // namespace
 
 Gateway::Gateway(boost::asio::io_context& loop, node::Node& node, GatewayOptions options)
@@ -88,10 +96,8 @@ std::optional<http::Response> Gateway::refuse(const http::RequestHead& request,
 }
 
 void Gateway::note_start(const http::RequestHead& request, const ToSandbox& destination) {
-  const bool runs_something = destination.port == kInterpreterPort ||
-                              (destination.port == kAgentPort &&
-                               service_path(request, destination).starts_with("/process.Process/"));
-  if (runs_something && request.method == "POST") {
+  if (request.method == "POST" &&
+      may_start_service(destination.port, service_path(request, destination))) {
     recent_starts_->note(destination.id, std::chrono::steady_clock::now());
   }
 }

@@ -107,6 +107,35 @@ TEST_F(GatewayLifeTest, AServiceThatIsJustStartingIsWaitedFor) {
   service_.accept().read_until("\r\n\r\n");
 }
 
+TEST_F(GatewayLifeTest, OnlyWhatRunsSomethingIsAReasonToWaitForAPort) {
+  RawPeer client = connect();
+  const auto post = [&](std::string_view path, uint16_t port) {
+    client.send(request(cat("POST ", path), port));
+    RawPeer agent = service_.accept();
+    agent.read_until("\r\n\r\n");
+    agent.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+    client.read_until("{}");
+  };
+  // How often a closed port is then tried.
+  const auto tries = [&] {
+    const int before = one_->connects();
+    client.send(request("GET /", /*port=*/9));
+    client.read_until("}");
+    return one_->connects() - before;
+  };
+  constexpr uint16_t kInterpreter = 49999;
+  one_->open_port(kInterpreter, service_.port());
+  for (const char* call : {"List", "Connect", "Update", "SendSignal", "CloseStdin"}) {
+    post(cat("/process.Process/", call), kAgentPort);
+  }
+  post("/filesystem.Filesystem/Stat", kAgentPort);
+  post("/contexts", kInterpreter);
+  post("/execute", kServicePort);
+  EXPECT_EQ(tries(), 2);
+  post("/execute", kInterpreter);
+  EXPECT_EQ(tries(), 10);
+}
+
 TEST_F(GatewayLifeTest, AYoungSandboxGetsRetriesUntilTheyAreUsedUp) {
   on_loop([this] {
     clock_.set(one_->record().started_at + std::chrono::seconds(1));
