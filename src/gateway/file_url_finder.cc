@@ -49,36 +49,38 @@ tl::expected<SandboxId, FileUrlFinder::Miss> FileUrlFinder::find(const http::Req
 
 node::LiveSandboxPtr FileUrlFinder::recall(const std::string& signature) {
   const std::lock_guard lock(mutex_);
-  const auto found = known_.find(signature);
-  if (found == known_.end()) return nullptr;
-  auto sandbox = node_.find(found->second);
-  if (!sandbox) known_.erase(found);
+  const SandboxId* id = known_.find(signature);
+  if (id == nullptr) return nullptr;
+  auto sandbox = node_.find(*id);
+  if (!sandbox) known_.erase(signature);
   return sandbox;
+}
+
+void FileUrlFinder::Budget::refill(const Rate& rate, TimePoint now) {
+  const double passed = std::chrono::duration<double>(now - at).count();
+  searches = std::min(rate.burst, searches + passed * rate.per_second);
+  at = now;
 }
 
 bool FileUrlFinder::may_search(const std::string& client, TimePoint now) {
   const std::lock_guard lock(mutex_);
-  // Starting over is generous to a few, and keeps the memory bounded.
-  if (clients_.size() >= limits_.remembered) clients_.clear();
-  const auto [at, fresh] = clients_.try_emplace(client, Budget{limits_.burst, now});
-  Budget& budget = at->second;
-  const double passed = std::chrono::duration<double>(now - budget.at).count();
-  budget.searches = std::min(limits_.burst, budget.searches + passed * limits_.per_second);
-  budget.at = now;
-  if (budget.searches < 1) return false;
-  budget.searches -= 1;
+  Budget* own = clients_.find(client);
+  if (own == nullptr) own = clients_.put(client, {.searches = limits_.client.burst, .at = now});
+  own->refill(limits_.client, now);
+  all_.refill(limits_.all, now);
+  if (own->searches < 1 || all_.searches < 1) return false;
+  own->searches -= 1;
+  all_.searches -= 1;
   return true;
 }
 
 void FileUrlFinder::remember(const std::string& signature, const SandboxId& id,
                              const std::string& client) {
   const std::lock_guard lock(mutex_);
-  if (known_.size() >= limits_.remembered) known_.clear();
-  known_.emplace(signature, id);
+  known_.put(signature, id);
   // A search with a result is free.
-  if (const auto found = clients_.find(client); found != clients_.end()) {
-    found->second.searches += 1;
-  }
+  if (Budget* own = clients_.find(client)) own->searches += 1;
+  all_.searches += 1;
 }
 
 }  // namespace alcove::gateway

@@ -46,7 +46,10 @@ class FileUrlFinderTest : public testing::Test {
 
   FakeNode node_;
   std::vector<std::shared_ptr<FakeSandbox>> sandboxes_;
-  FileUrlFinder finder_{node_, {.burst = 2, .per_second = 1, .remembered = 3}};
+  FileUrlFinder finder_{node_,
+                        {.client = {.burst = 2, .per_second = 1},
+                         .all = {.burst = 5, .per_second = 2},
+                         .remembered = 3}};
   FileUrlFinder::TimePoint now_{std::chrono::hours(1)};
 };
 
@@ -96,10 +99,38 @@ TEST_F(FileUrlFinderTest, WhatWasFoundCostsNothing) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(find(head), SandboxId("itwo"));
 }
 
-TEST_F(FileUrlFinderTest, MemoryIsBounded) {
-  for (int i = 0; i < 100; ++i) {
+TEST_F(FileUrlFinderTest, AllClientsTogetherHaveALimitToo) {
+  for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(find(request("GET", "v1_no"), cat("client ", i)).error(), Miss::kUnknown);
   }
+  EXPECT_EQ(find(request("GET", "v1_no"), "another").error(), Miss::kTooOften);
+  now_ += std::chrono::seconds(1);
+  EXPECT_EQ(find(request("GET", "v1_no"), "another").error(), Miss::kUnknown);
+}
+
+TEST_F(FileUrlFinderTest, NewClientsGiveNobodySearchesBack) {
+  EXPECT_EQ(find(request("GET", "v1_no"), "busy").error(), Miss::kUnknown);
+  EXPECT_EQ(find(request("GET", "v1_no"), "busy").error(), Miss::kUnknown);
+  // More clients than are remembered; the busy one comes back between them.
+  for (int i = 0; i < 3; ++i) {
+    (void)find(request("GET", "v1_no"), cat("client ", i));
+    EXPECT_EQ(find(request("GET", "v1_no"), "busy").error(), Miss::kTooOften);
+  }
+}
+
+TEST_F(FileUrlFinderTest, WhatWasFoundStaysKnownWhileItIsUsed) {
+  const http::RequestHead used = request("GET", signature("token of itwo", kRead));
+  EXPECT_EQ(find(used), SandboxId("itwo"));
+  // More signatures than are remembered.
+  for (int64_t end = 1; end <= 3; ++end) {
+    const std::string other = signature("token of ione", kRead, end);
+    EXPECT_EQ(find(request("GET", other, cat("&signature_expiration=", end))), SandboxId("ione"));
+    EXPECT_EQ(find(used), SandboxId("itwo"));
+  }
+  // Whoever may not search still finds it.
+  for (int i = 0; i < 3; ++i) (void)find(request("GET", "v1_no"), "greedy");
+  EXPECT_EQ(find(request("GET", "v1_no"), "greedy").error(), Miss::kTooOften);
+  EXPECT_EQ(find(used, "greedy"), SandboxId("itwo"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "gateway/access.h"
+#include "gateway/client_network.h"
 #include "gateway/error_page.h"
 #include "gateway/shared_origin.h"
 #include "gateway/target.h"
@@ -57,9 +58,7 @@ Task<void> Gateway::handle(http::Exchange& exchange, Route route) {
 }
 
 Task<void> Gateway::forward_file_url(http::Exchange& exchange) {
-  // Without the port: every connection has another one.
-  const std::string peer = exchange.peer_address();
-  const auto id = file_urls_->find(exchange.request(), peer.substr(0, peer.rfind(':')),
+  const auto id = file_urls_->find(exchange.request(), client_network(exchange.peer_address()),
                                    std::chrono::steady_clock::now());
   if (id)
     co_return co_await forward(exchange, ToSandbox{.id = *id, .port = kAgentPort, .prefix = {}});

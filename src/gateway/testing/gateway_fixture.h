@@ -35,9 +35,11 @@ class GatewayTest : public testing::Test {
     one_->open_port(kAgentPort, service_.port());
     two_->open_port(kServicePort, service_.port());
     two_->open_port(kAgentPort, service_.port());
-    gateway_ = std::make_unique<Gateway>(
-        loops_.loop(0), node_,
-        GatewayOptions{.recent_starts = std::make_shared<RecentStarts>(), .clock = &clock_});
+    gateway_ =
+        std::make_unique<Gateway>(loops_.loop(0), node_,
+                                  GatewayOptions{.recent_starts = std::make_shared<RecentStarts>(),
+                                                 .file_urls = nullptr,
+                                                 .clock = &clock_});
     server_ = std::make_unique<http::Server>(loops_.loop(0), [this](http::Exchange& exchange) {
       return gateway_->handle(exchange, route(exchange.request(), {}));
     });
