@@ -31,12 +31,15 @@ Task<void> keep(std::shared_ptr<Context> context, Task<void> task) {
 
 }  // namespace
 
-Task<uint64_t> Context::enter(Place place) {
+uint64_t Context::line_up(Place place) {
   const uint64_t ticket = ++last_ticket_;
   const bool behind_first = place == Place::kNext && !queue_.empty();
   queue_.insert(behind_first ? queue_.begin() + 1 : queue_.end(), ticket);
+  return ticket;
+}
+
+Task<void> Context::wait_for_turn(uint64_t ticket) {
   while (queue_.front() != ticket) co_await changed_.wait();
-  co_return ticket;
 }
 
 void Context::leave() {
@@ -61,7 +64,7 @@ Task<void> Context::drop_kernel() {
 
 Task<Result<void>> Context::warm_up() {
   const auto self = shared_from_this();
-  (void)co_await enter(Place::kLast);
+  co_await wait_for_turn(line_up(Place::kLast));
   Result<void> started;
   if (!removed_) started = co_await ensure_kernel();
   leave();
@@ -74,7 +77,7 @@ void Context::run(Execution execution, std::shared_ptr<RunStream> stream) {
 }
 
 Task<void> Context::run_in_turn(Execution execution, std::shared_ptr<RunStream> stream) {
-  (void)co_await enter(Place::kLast);
+  co_await wait_for_turn(line_up(Place::kLast));
   current_ = stream;
   if (!stream->left()) co_await run_code(execution, *stream);
   // What was interrupted may have left a fork bomb behind.
@@ -130,11 +133,18 @@ Task<void> Context::stop_run(std::shared_ptr<RunStream> stream) {
   if (kernel) co_await kernel->end();
 }
 
+Task<void> Context::end_current() {
+  // Its client may have stopped reading.
+  if (current_) current_->hurry();
+  if (const auto kernel = kernel_; kernel && executing_) co_await kernel->end();
+}
+
 Task<Result<void>> Context::restart() {
   const auto self = shared_from_this();
-  // A run under way ends with that.
-  if (const auto kernel = kernel_; kernel && executing_) co_await kernel->end();
-  (void)co_await enter(Place::kNext);
+  // Its place comes first: the run's end takes a moment, in which the next one must not begin.
+  const uint64_t ticket = line_up(Place::kNext);
+  co_await end_current();
+  co_await wait_for_turn(ticket);
   co_await drop_kernel();
   Result<void> started;
   if (!removed_) started = co_await ensure_kernel();
@@ -145,8 +155,9 @@ Task<Result<void>> Context::restart() {
 Task<void> Context::remove() {
   const auto self = shared_from_this();
   removed_ = true;
-  if (const auto kernel = kernel_; kernel && executing_) co_await kernel->end();
-  (void)co_await enter(Place::kNext);
+  const uint64_t ticket = line_up(Place::kNext);
+  co_await end_current();
+  co_await wait_for_turn(ticket);
   co_await drop_kernel();
   leave();
 }

@@ -48,12 +48,15 @@ class Context : public std::enable_shared_from_this<Context> {
  private:
   // A place in the queue; the first one has the kernel.
   enum class Place { kLast, kNext };
-  Task<uint64_t> enter(Place place);
+  uint64_t line_up(Place place);
+  Task<void> wait_for_turn(uint64_t ticket);
   void leave();
 
   Task<void> run_in_turn(Execution execution, std::shared_ptr<RunStream> stream);
   Task<void> run_code(const Execution& execution, RunStream& stream);
   Task<void> stop_run(std::shared_ptr<RunStream> stream);
+  // What is under way ends, whoever waits for it.
+  Task<void> end_current();
   Task<Result<void>> ensure_kernel();
   Task<void> drop_kernel();
 

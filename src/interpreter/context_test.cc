@@ -153,6 +153,22 @@ TEST_F(ContextTest, RestartEndsTheRunAndComesBeforeTheQueue) {
   EXPECT_EQ(kernels_.made(), 2);
 }
 
+TEST_F(ContextTest, RestartDoesNotWaitForAClientThatStoppedReading) {
+  const StreamPtr first = begin("flood");
+  wait_for("flood");
+  EXPECT_TRUE(run(loop_, context_->restart()));
+  EXPECT_NE(execute("print on").find("\"on\""), std::string::npos);
+  EXPECT_NE(read(first).find("\"ContextRestarting\""), std::string::npos) << "nothing was dropped";
+}
+
+TEST_F(ContextTest, RemovalDoesNotWaitForAClientThatStoppedReading) {
+  const StreamPtr first = begin("flood");
+  wait_for("flood");
+  run(loop_, context_->remove());
+  EXPECT_EQ(kernels_.alive(), 0);
+  EXPECT_NE(read(first).find("\"UnexpectedEndOfExecution\""), std::string::npos);
+}
+
 TEST_F(ContextTest, RestartOfAnIdleContextHasAFreshKernelReady) {
   (void)execute("print a");
   EXPECT_TRUE(run(loop_, context_->restart()));

@@ -98,7 +98,7 @@ class Kernel {
   virtual bool runs_away() const = 0;
 
   // Kills the process with all that it started in its session, and waits until it is gone. An
-  // execute() under way returns kDied. Idempotent.
+  // execute() under way returns kDied; its sink must have room by then. Idempotent.
   virtual Task<void> end() = 0;
 };
 

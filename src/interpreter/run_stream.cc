@@ -37,7 +37,7 @@ Task<void> RunStream::emit(RunEvent event) {
   size_ += line.size();
   lines_.push_back(std::move(line));
   changed_.notify_all();
-  while (size_ > kMaxWaiting && !left_) co_await changed_.wait();
+  while (size_ > kMaxWaiting && !left_ && !hurried_) co_await changed_.wait();
 }
 
 void RunStream::close() {
@@ -49,6 +49,11 @@ void RunStream::leave() {
   left_ = true;
   lines_.clear();
   size_ = 0;
+  changed_.notify_all();
+}
+
+void RunStream::hurry() {
+  hurried_ = true;
   changed_.notify_all();
 }
 

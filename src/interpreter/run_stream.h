@@ -25,6 +25,8 @@ class RunStream final : public EventSink {
   // The client is gone: what comes is dropped.
   void leave();
   bool left() const { return left_; }
+  // The run is being ended by force: the rest, which is bounded, is kept for a client however slow.
+  void hurry();
   // Whether anything was emitted, taken or not.
   bool used() const { return used_; }
 
@@ -38,6 +40,7 @@ class RunStream final : public EventSink {
   bool used_ = false;
   bool closed_ = false;
   bool left_ = false;
+  bool hurried_ = false;
 };
 
 }  // namespace alcove::interpreter

@@ -70,6 +70,20 @@ TEST_F(RunStreamTest, OnceTheClientLeftNothingIsKeptAndNobodyWaits) {
   EXPECT_FALSE(run(loop, stream.next()));
 }
 
+TEST_F(RunStreamTest, AHurriedRunWaitsForNobodyAndLosesNothing) {
+  int emitted = 0;
+  net::spawn(loop, emit_all(stream, 100, std::string(16 * 1024, 'x'), emitted));
+  loop.poll();
+  ASSERT_LT(emitted, 100);
+  stream.hurry();
+  loop.restart();
+  loop.poll();
+  EXPECT_EQ(emitted, 100);
+  int lines = 0;
+  while (run(loop, stream.next())) ++lines;
+  EXPECT_EQ(lines, 100);
+}
+
 TEST_F(RunStreamTest, SilenceIsFilledWithKeepalives) {
   EXPECT_EQ(*run(loop, stream.next()), "{\"type\": \"keepalive\"}\n");
 }

@@ -233,6 +233,23 @@ def test_a_slow_reader_slows_the_code_and_nobody_else(box):
     stream.close()
 
 
+@pytest.mark.parametrize(("method", "path", "error"), [("POST", "/restart", "ContextRestarting"), ("DELETE", "", "UnexpectedEndOfExecution")])
+def test_a_context_is_ended_behind_a_reader_that_stopped(box, method, path, error):
+    context = _new_context(box)
+    stream = Execute(box, {"code": "while True: print('y' * 999)", "context_id": context}, receive_buffer=8192)
+    stream.head()
+    events = stream.events()
+    next(events)
+    # Until the buffers on the way are full.
+    time.sleep(2)
+    started = time.monotonic()
+    assert call(box, method, f"/contexts/{context}{path}").status == 200
+    assert time.monotonic() - started < 15
+    *_, failed, end = events
+    assert (failed["name"], end["type"]) == (error, "end_of_execution")
+    stream.close()
+
+
 def _interpreter_rss(box):
     """Bytes of resident memory of the interpreter itself."""
     script = "grep -h VmRSS $(dirname $(grep -lx alcove-interp /proc/[0-9]*/comm))/status"

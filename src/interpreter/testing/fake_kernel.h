@@ -15,7 +15,8 @@
 namespace alcove::interpreter::testing {
 
 // Kernels without processes. Their code: "print X", "wait" (until finish() or an interrupt), "deaf"
-// (until the kernel ends), "die", and "die unheard" (before anything was said).
+// (until the kernel ends), "flood" (prints until then), "die", and "die unheard" (before anything
+// was said).
 class FakeKernels {
  public:
   explicit FakeKernels(const boost::asio::any_io_executor& executor)
@@ -72,6 +73,7 @@ class FakeKernels {
 
     Task<RunOutcome> execute(Execution execution, EventSink& sink) override {
       if (state_->killed || execution.code == "die unheard") co_return RunOutcome::kDied;
+      executing_ = true;
       state_->log += cat(state_->log.empty() ? "" : ", ", execution.code);
       state_->running = execution.code;
       interrupted_ = false;
@@ -81,12 +83,18 @@ class FakeKernels {
         co_await sink.emit(StreamOutput{.name = StreamOutput::Name::kStdout,
                                         .text = execution.code.substr(kPrint.size())});
       }
+      while (alive_ && execution.code == "flood") {
+        co_await sink.emit(
+            StreamOutput{.name = StreamOutput::Name::kStdout, .text = std::string(16 * 1024, 'x')});
+      }
       const bool listens = execution.code.starts_with("wait");
       const bool waits = listens || execution.code == "deaf";
       while (waits && alive_ && !(listens && (interrupted_ || state_->finished))) {
         co_await state_->changed.wait();
       }
       state_->running.clear();
+      executing_ = false;
+      state_->changed.notify_all();
       co_return alive_&& execution.code != "die" ? RunOutcome::kDone : RunOutcome::kDied;
     }
 
@@ -101,12 +109,13 @@ class FakeKernels {
     Task<void> end() override {
       if (std::exchange(alive_, false)) --state_->alive;
       state_->changed.notify_all();
-      co_return;
+      while (executing_) co_await state_->changed.wait();
     }
 
    private:
     std::shared_ptr<State> state_;
     bool alive_ = false;
+    bool executing_ = false;
     bool interrupted_ = false;
   };
 
