@@ -52,7 +52,9 @@ Task<Result<void>> Context::ensure_kernel() {
   auto made = make_kernel_();
   if (!made) co_return fail(std::move(made).error());
   kernel_ = std::move(*made);
+  starting_ = true;
   auto started = co_await kernel_->start();
+  starting_ = false;
   if (!started) co_await drop_kernel();
   co_return started;
 }
@@ -62,13 +64,25 @@ Task<void> Context::drop_kernel() {
   if (kernel) co_await kernel->end();
 }
 
+Task<Result<void>> Context::start_in_turn(Place place, bool anew) {
+  for (;;) {
+    const uint64_t ticket = line_up(place);
+    if (anew) co_await end_current();
+    co_await wait_for_turn(ticket);
+    if (anew) co_await drop_kernel();
+    const uint64_t restarts = restarts_;
+    Result<void> started;
+    if (!removed_) started = co_await ensure_kernel();
+    leave();
+    // A restart ended this start, and has a kernel made in its own turn.
+    if (started || removed_ || restarts == restarts_) co_return started;
+    anew = false;
+  }
+}
+
 Task<Result<void>> Context::warm_up() {
   const auto self = shared_from_this();
-  co_await wait_for_turn(line_up(Place::kLast));
-  Result<void> started;
-  if (!removed_) started = co_await ensure_kernel();
-  leave();
-  co_return started;
+  co_return co_await start_in_turn(Place::kLast, /*anew=*/false);
 }
 
 void Context::run(Execution execution, std::shared_ptr<RunStream> stream) {
@@ -94,7 +108,11 @@ Task<void> Context::run_code(const Execution& execution, RunStream& stream) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (removed_) co_return co_await stream.emit(removed_error());
     const bool fresh = !kernel_;
-    if (auto started = co_await ensure_kernel(); !started) {
+    const uint64_t restarts = restarts_;
+    const auto started = co_await ensure_kernel();
+    // Whoever ends the context, or its kernel, does not wait for this run.
+    if (removed_ || restarts != restarts_) break;
+    if (!started) {
       co_return co_await stream.emit(RunError{
           "KernelError", cat("Failed to start the kernel: ", started.error().message()), ""});
     }
@@ -105,7 +123,7 @@ Task<void> Context::run_code(const Execution& execution, RunStream& stream) {
     executing_ = false;
     if (outcome == RunOutcome::kDone) co_return;
     co_await drop_kernel();
-    if (fresh || stream.used() || stream.left()) break;
+    if (fresh || stream.used() || stream.left() || restarts != restarts_) break;
   }
   co_await stream.emit(removed_ ? removed_error()
                                 : RunError{"ContextRestarting", "Context was restarted", ""});
@@ -136,20 +154,13 @@ Task<void> Context::stop_run(std::shared_ptr<RunStream> stream) {
 Task<void> Context::end_current() {
   // Its client may have stopped reading.
   if (current_) current_->hurry();
-  if (const auto kernel = kernel_; kernel && executing_) co_await kernel->end();
+  if (const auto kernel = kernel_; kernel && (executing_ || starting_)) co_await kernel->end();
 }
 
 Task<Result<void>> Context::restart() {
   const auto self = shared_from_this();
-  // Its place comes first: the run's end takes a moment, in which the next one must not begin.
-  const uint64_t ticket = line_up(Place::kNext);
-  co_await end_current();
-  co_await wait_for_turn(ticket);
-  co_await drop_kernel();
-  Result<void> started;
-  if (!removed_) started = co_await ensure_kernel();
-  leave();
-  co_return started;
+  ++restarts_;
+  co_return co_await start_in_turn(Place::kNext, /*anew=*/true);
 }
 
 Task<void> Context::remove() {

@@ -58,6 +58,8 @@ class Context : public std::enable_shared_from_this<Context> {
   // What is under way ends, whoever waits for it.
   Task<void> end_current();
   Task<Result<void>> ensure_kernel();
+  // Takes a place in the queue to have a kernel; a fresh one if `anew`.
+  Task<Result<void>> start_in_turn(Place place, bool anew);
   Task<void> drop_kernel();
 
   boost::asio::any_io_executor executor_;
@@ -71,6 +73,8 @@ class Context : public std::enable_shared_from_this<Context> {
   // The run that has the kernel.
   std::shared_ptr<RunStream> current_;
   bool executing_ = false;
+  bool starting_ = false;
+  uint64_t restarts_ = 0;
   bool removed_ = false;
 };
 

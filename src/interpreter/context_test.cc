@@ -169,6 +169,50 @@ TEST_F(ContextTest, RemovalDoesNotWaitForAClientThatStoppedReading) {
   EXPECT_NE(read(first).find("\"UnexpectedEndOfExecution\""), std::string::npos);
 }
 
+TEST_F(ContextTest, RemovalDoesNotWaitForAKernelThatDoesNotGetReady) {
+  kernels_.hold_starts(true);
+  const StreamPtr first = begin("print 1");
+  run_until(loop_, [&] { return kernels_.alive() == 1; });
+  run(loop_, context_->remove());
+  EXPECT_EQ(kernels_.alive(), 0);
+  EXPECT_EQ(kernels_.made(), 1);
+  EXPECT_NE(read(first).find("\"UnexpectedEndOfExecution\""), std::string::npos);
+}
+
+TEST_F(ContextTest, RestartEndsAKernelThatDoesNotGetReady) {
+  kernels_.hold_starts(true);
+  const StreamPtr first = begin("wait");
+  const StreamPtr second = begin("print 2");
+  run_until(loop_, [&] { return kernels_.alive() == 1; });
+  kernels_.hold_starts(false);
+  EXPECT_TRUE(run(loop_, context_->restart())) << "nor does it wait for the run";
+  EXPECT_NE(read(first).find("\"ContextRestarting\""), std::string::npos);
+  EXPECT_NE(read(second).find("\"2\""), std::string::npos);
+  EXPECT_EQ(kernels_.made(), 2);
+}
+
+TEST_F(ContextTest, WhoWaitsForAKernelGetsTheOneOfTheRestart) {
+  kernels_.hold_starts(true);
+  bool ready = false;
+  net::spawn(loop_, [](Context& context, bool& done) -> Task<void> {
+    done = (co_await context.warm_up()).has_value();
+  }(*context_, ready));
+  run_until(loop_, [&] { return kernels_.alive() == 1; });
+  kernels_.hold_starts(false);
+  EXPECT_TRUE(run(loop_, context_->restart()));
+  run_until(loop_, [&] { return ready; });
+  EXPECT_EQ(kernels_.made(), 2);
+}
+
+TEST_F(ContextTest, ARunThatHasSaidNothingIsNotTriedAgainBehindARestart) {
+  (void)execute("print a");
+  const StreamPtr first = begin("mute");
+  wait_for("mute");
+  EXPECT_TRUE(run(loop_, context_->restart()));
+  EXPECT_NE(read(first).find("\"ContextRestarting\""), std::string::npos);
+  EXPECT_EQ(kernels_.log(), "print a, mute");
+}
+
 TEST_F(ContextTest, RestartOfAnIdleContextHasAFreshKernelReady) {
   (void)execute("print a");
   EXPECT_TRUE(run(loop_, context_->restart()));

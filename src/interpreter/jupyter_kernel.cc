@@ -75,6 +75,7 @@ class JupyterKernel final : public Kernel {
   using Socket = std::unique_ptr<ZmtpSocket>;
 
   Result<void> spawn();
+  Task<Result<void>> spawn_and_greet();
   Task<Result<Socket>> connect(Channel channel, ZmtpSocketType type, Clock::time_point limit);
   Task<Result<void>> greet(Clock::time_point limit);
   Task<Result<std::string>> send(ZmtpSocket& socket, std::string type, boost::json::object content,
@@ -112,6 +113,7 @@ class JupyterKernel final : public Kernel {
   bool heard_publisher_ = false;
   bool heard_reply_ = false;
   bool user_code_runs_ = false;
+  bool starting_ = false;
   bool executing_ = false;
   bool interrupt_wanted_ = false;
   bool stopped_ = false;
@@ -180,7 +182,9 @@ Result<void> JupyterKernel::spawn() {
 Task<Result<JupyterKernel::Socket>> JupyterKernel::connect(Channel channel, ZmtpSocketType type,
                                                            Clock::time_point limit) {
   for (;;) {
-    if (exit_->exited) co_return fail(Code::kUnavailable, "the kernel ended at its start");
+    if (ended_ || exit_->exited) {
+      co_return fail(Code::kUnavailable, "the kernel ended at its start");
+    }
     const auto left = std::chrono::ceil<milliseconds>(limit - Clock::now());
     if (left.count() <= 0) co_return fail(Code::kDeadlineExceeded, "the kernel did not get ready");
     auto stream = co_await connect_zmtp_endpoint(connection_->endpoint(channel), left);
@@ -190,6 +194,14 @@ Task<Result<JupyterKernel::Socket>> JupyterKernel::connect(Channel channel, Zmtp
 }
 
 Task<Result<void>> JupyterKernel::start() {
+  starting_ = true;
+  auto started = co_await spawn_and_greet();
+  starting_ = false;
+  changed_.notify_all();
+  co_return started;
+}
+
+Task<Result<void>> JupyterKernel::spawn_and_greet() {
   ALCOVE_CO_TRY(spawn());
   const auto limit = Clock::now() + kStartLimit;
   // In the order in which most kernels bind them; the last one is there when all are.
@@ -206,6 +218,7 @@ Task<Result<void>> JupyterKernel::start() {
 
 Task<Result<void>> JupyterKernel::greet(Clock::time_point limit) {
   while (!heard_publisher_) {
+    if (dead()) co_return fail(Code::kUnavailable, "the kernel ended at its start");
     heard_reply_ = false;
     ALCOVE_CO_TRY(co_await send(*shell_, "kernel_info_request", {}, ""));
     while (!heard_reply_) {
@@ -424,7 +437,7 @@ Task<void> JupyterKernel::end() {
   // Waited for by the reaper, which hears of it by a signal.
   constexpr milliseconds kLook{2};
   for (int i = 0; pid_ > 0 && !exit_->exited && i < 2500; ++i) co_await net::sleep_for(kLook);
-  while (run_) co_await changed_.wait_until(Clock::now() + kAcceptTime);
+  while (run_ || starting_) co_await changed_.wait_until(Clock::now() + kAcceptTime);
   co_await tasks_.stop();
   connection_.reset();
 }

@@ -83,7 +83,8 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
 
-  // Returns when it can execute. After a failure only end() may follow.
+  // Returns when it can execute, or with an error if end() is called before. After a failure only
+  // end() may follow.
   virtual Task<Result<void>> start() = 0;
 
   // Runs the code to its end; all events were emitted when it returns. Not to be canceled: a run

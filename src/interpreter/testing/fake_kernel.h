@@ -15,8 +15,8 @@
 namespace alcove::interpreter::testing {
 
 // Kernels without processes. Their code: "print X", "wait" (until finish() or an interrupt), "deaf"
-// (until the kernel ends), "flood" (prints until then), "die", and "die unheard" (before anything
-// was said).
+// (until the kernel ends), "mute" (the same, and nothing is said), "flood" (prints until then),
+// "die", and "die unheard" (before anything was said).
 class FakeKernels {
  public:
   explicit FakeKernels(const boost::asio::any_io_executor& executor)
@@ -41,6 +41,8 @@ class FakeKernels {
   void kill_idle() { state_->killed = true; }
   void run_away() { state_->runs_away = true; }
   void fail_starts(std::string reason) { state_->failure = std::move(reason); }
+  // Kernels that are started from now on do not get ready.
+  void hold_starts(bool hold) { state_->holds_starts = hold; }
 
  private:
   struct State {
@@ -52,6 +54,7 @@ class FakeKernels {
     bool finished = false;
     bool killed = false;
     bool runs_away = false;
+    bool holds_starts = false;
     std::string failure;
     std::string running;
     std::string log;
@@ -66,6 +69,8 @@ class FakeKernels {
       if (!state_->failure.empty()) co_return fail(Code::kUnavailable, state_->failure);
       ++state_->alive;
       alive_ = true;
+      while (alive_ && state_->holds_starts) co_await state_->changed.wait();
+      if (!alive_) co_return fail(Code::kUnavailable, "ended");
       state_->killed = false;
       state_->runs_away = false;
       co_return Result<void>();
@@ -77,7 +82,7 @@ class FakeKernels {
       state_->log += cat(state_->log.empty() ? "" : ", ", execution.code);
       state_->running = execution.code;
       interrupted_ = false;
-      co_await sink.emit(RunStarted{.execution_count = 1});
+      if (execution.code != "mute") co_await sink.emit(RunStarted{.execution_count = 1});
       constexpr std::string_view kPrint = "print ";
       if (execution.code.starts_with(kPrint)) {
         co_await sink.emit(StreamOutput{.name = StreamOutput::Name::kStdout,
@@ -88,7 +93,7 @@ class FakeKernels {
             StreamOutput{.name = StreamOutput::Name::kStdout, .text = std::string(16 * 1024, 'x')});
       }
       const bool listens = execution.code.starts_with("wait");
-      const bool waits = listens || execution.code == "deaf";
+      const bool waits = listens || execution.code == "deaf" || execution.code == "mute";
       while (waits && alive_ && !(listens && (interrupted_ || state_->finished))) {
         co_await state_->changed.wait();
       }
