@@ -49,12 +49,14 @@ void Context::leave() {
 
 Task<Result<void>> Context::ensure_kernel() {
   if (kernel_) co_return Result<void>();
+  start_failed_ = true;
   auto made = make_kernel_();
   if (!made) co_return fail(std::move(made).error());
   kernel_ = std::move(*made);
   starting_ = true;
   auto started = co_await kernel_->start();
   starting_ = false;
+  start_failed_ = !started;
   if (!started) co_await drop_kernel();
   co_return started;
 }
@@ -99,8 +101,8 @@ Task<void> Context::run_in_turn(Execution execution, std::shared_ptr<RunStream> 
   stream->close();
   current_ = nullptr;
   leave();
-  // The next run finds a fresh kernel already there.
-  if (!kernel_ && !removed_ && queue_.empty()) (void)co_await warm_up();
+  // The next run finds a fresh kernel already there. What has just failed to start waits for it.
+  if (!kernel_ && !start_failed_ && !removed_ && queue_.empty()) (void)co_await warm_up();
 }
 
 Task<void> Context::run_code(const Execution& execution, RunStream& stream) {

@@ -74,6 +74,8 @@ class Context : public std::enable_shared_from_this<Context> {
   std::shared_ptr<RunStream> current_;
   bool executing_ = false;
   bool starting_ = false;
+  // The last time that a kernel was to be made.
+  bool start_failed_ = false;
   uint64_t restarts_ = 0;
   bool removed_ = false;
 };

@@ -141,6 +141,9 @@ TEST_F(ContextTest, AKernelThatCannotStartIsAnError) {
   const std::string lines = execute("print a");
   EXPECT_NE(lines.find("\"KernelError\""), std::string::npos) << lines;
   EXPECT_NE(lines.find("no such luck"), std::string::npos) << lines;
+  loop_.restart();
+  loop_.poll();
+  EXPECT_EQ(kernels_.made(), 2) << "once for each who asked";
 }
 
 TEST_F(ContextTest, RestartEndsTheRunAndComesBeforeTheQueue) {
