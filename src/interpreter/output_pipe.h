@@ -34,10 +34,10 @@ class OutputPipe {
   std::optional<RunEvent> take();
   // Everything that had been printed before this call, and perhaps a little of what came since.
   std::vector<RunEvent> take_present();
+  // Forgets that.
+  void discard();
   // What was collected, at the end of a run: nothing more comes to complete a character.
   std::optional<RunEvent> take_last();
-  // Forgets what is in the pipe.
-  void discard();
   bool closed() const { return closed_; }
 
  private:

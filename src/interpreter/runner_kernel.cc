@@ -17,6 +17,7 @@
 #include "base/strings.h"
 #include "interpreter/kernel_processes.h"
 #include "net/event_loops.h"
+#include "net/timer.h"
 
 namespace alcove::interpreter {
 namespace {
@@ -178,10 +179,8 @@ Task<void> RunnerKernel::watch_pipe(OutputPipe& pipe) {
 
 Task<void> RunnerKernel::emit_printed(EventSink& sink) {
   for (const auto& pipe : pipes_) {
-    for (bool empty = false; !empty;) {
-      empty = pipe->collect();
-      if (auto event = pipe->take()) co_await sink.emit(*std::move(event));
-    }
+    std::vector<RunEvent> present = pipe->take_present();
+    for (RunEvent& text : present) co_await sink.emit(std::move(text));
   }
 }
 
@@ -225,7 +224,12 @@ Task<RunOutcome> RunnerKernel::execute(Execution execution, EventSink& sink) {
     auto next = OutputPipe::TimePoint::max();
     if (started_) next = co_await emit_due(sink);
     taken_.notify_all();
-    if (!messages_.empty() || next == OutputPipe::TimePoint::min()) continue;
+    if (!messages_.empty()) continue;
+    if (next == OutputPipe::TimePoint::min()) {
+      // Who prints without a pause must not keep others, and the run's own end, from their turn.
+      co_await net::yield();
+      if (!dead_ || !messages_.empty()) continue;
+    }
     if (dead_) break;
     (void)co_await wake_.wait_until(next);
   }

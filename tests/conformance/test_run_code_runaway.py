@@ -106,6 +106,17 @@ async def test_output_without_end_is_interrupted(sandbox, other):
     await _assert_unharmed(sandbox, other)
 
 
+async def test_a_background_process_that_prints_without_end(sandbox, other):
+    await succeed(sandbox, "import subprocess; yes = subprocess.Popen(['yes'])", timeout=30)
+    with raises(TimeoutException):
+        await run(sandbox, "import time; time.sleep(300)", timeout=1)
+    assert (await succeed(sandbox, "yes.poll() is None", timeout=30)).text == "True"
+    await _assert_unharmed(sandbox, other)
+    python = (await got(sandbox.list_code_contexts()))[0]
+    await got(sandbox.restart_code_context(python))
+    assert (await succeed(sandbox, "1 + 1")).text == "2"
+
+
 async def test_a_segmentation_fault(sandbox, other):
     execution = await run(sandbox, "import ctypes; ctypes.string_at(0)")
     assert (execution.error.name, execution.error.value) == ("ContextRestarting", "Context was restarted")

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the alcove authors
+#include "interpreter/runner_kernel.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
+
+#include "net/event_loops.h"
+#include "net/testing/loop_runner.h"
+#include "net/timer.h"
+
+namespace alcove::interpreter {
+namespace {
+
+using net::testing::run;
+using std::chrono::milliseconds;
+
+// The smallest runner: cells are Python, and nothing waits for anything.
+constexpr const char* kRunner = R"py(
+import json, socket, struct, subprocess, time
+channel = socket.socket(fileno=3)
+def send(**frame):
+    body = json.dumps(frame).encode()
+    channel.sendall(struct.pack('>I', len(body)) + body)
+send(type='ready')
+while head := channel.recv(4, socket.MSG_WAITALL):
+    frame = json.loads(channel.recv(struct.unpack('>I', head)[0], socket.MSG_WAITALL))
+    send(type='started', id=frame['id'], execution_count=1)
+    exec(frame['code'])
+    send(type='done', id=frame['id'])
+)py";
+
+// Like the stream of a client that left: it never waits.
+class Counter final : public EventSink {
+ public:
+  Task<void> emit(RunEvent event) override {
+    if (const auto* output = std::get_if<StreamOutput>(&event)) bytes += output->text.size();
+    co_return;
+  }
+  size_t bytes = 0;
+};
+
+class RunnerKernelTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    // The reaper hears of ended children by a signal that nobody else takes.
+    sigset_t mask;
+    ::sigemptyset(&mask);
+    ::sigaddset(&mask, SIGCHLD);
+    ::pthread_sigmask(SIG_BLOCK, &mask, nullptr);
+    reaper_ = *agent::ChildReaper::create(loop_.get_executor());
+    net::spawn(loop_, reaper_->run());
+  }
+  void make(const std::string& program) {
+    KernelSetup setup{.directory = "/tmp", .environment = {"PATH=/usr/local/bin:/usr/bin:/bin"}};
+    kernel_ = std::make_unique<RunnerKernel>(
+        loop_.get_executor(), *reaper_,
+        std::vector<std::string>{"/usr/bin/env", "python3", "-c", program}, std::move(setup));
+  }
+  void start() {
+    make(kRunner);
+    const auto started = run(loop_, kernel_->start());
+    ASSERT_TRUE(started) << started.error().message();
+  }
+  void TearDown() override { run(loop_, kernel_->end()); }
+
+  boost::asio::io_context loop_;
+  std::unique_ptr<agent::ChildReaper> reaper_;
+  std::unique_ptr<RunnerKernel> kernel_;
+  Counter sink_;
+};
+
+TEST_F(RunnerKernelTest, WhoPrintsForEverInTheBackgroundHoldsNoRunUp) {
+  start();
+  const Execution begin{.code = "subprocess.Popen(['yes']); time.sleep(0.2)", .env_vars = {}};
+  EXPECT_EQ(run(loop_, kernel_->execute(begin, sink_)), RunOutcome::kDone);
+  EXPECT_GT(sink_.bytes, 0u);
+  const Execution next{.code = "time.sleep(0.2)", .env_vars = {}};
+  EXPECT_EQ(run(loop_, kernel_->execute(next, sink_)), RunOutcome::kDone);
+}
+
+TEST_F(RunnerKernelTest, WhoPrintsForEverEndsWithItsKernel) {
+  start();
+  bool ended = false;
+  net::spawn(loop_, [](RunnerKernel& kernel, bool& done) -> Task<void> {
+    co_await net::sleep_for(milliseconds(200));
+    co_await kernel.end();
+    done = true;
+  }(*kernel_, ended));
+  // In a session of its own it outlives the kernel, and goes on printing.
+  const Execution endless{.code =
+                              "subprocess.Popen(['timeout', '20', 'yes'], "
+                              "start_new_session=True); time.sleep(300)",
+                          .env_vars = {}};
+  EXPECT_EQ(run(loop_, kernel_->execute(endless, sink_)), RunOutcome::kDied);
+  net::testing::run_until(loop_, [&] { return ended; });
+}
+
+TEST_F(RunnerKernelTest, TheEndOfAKernelEndsItsStart) {
+  make("import time; time.sleep(300)");
+  net::spawn(loop_, [](RunnerKernel& kernel) -> Task<void> {
+    co_await net::sleep_for(milliseconds(50));
+    co_await kernel.end();
+  }(*kernel_));
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_FALSE(run(loop_, kernel_->start()));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30));
+}
+
+}  // namespace
+}  // namespace alcove::interpreter
