@@ -142,10 +142,18 @@ async def test_what_runs_behind_a_dead_kernel_goes_on(sandbox):
 
 
 async def test_processes_that_code_leaves_behind_end_with_the_kernel(sandbox):
-    code = "import subprocess; subprocess.Popen(['sleep', '4242']).pid"
+    code = "import subprocess; subprocess.Popen(['sleep', '4242'])\n!sleep 4242 & echo"
     await succeed(sandbox, code)
+    command = start(sandbox, "!sleep 4242")
+    three = "pgrep -fc '^sleep 424[2]'; true"
+
+    async def all_run():
+        return (await got(sandbox.commands.run(three, user="root"))).stdout == "3\n"
+
+    assert await eventually(all_run, within=20)
     python = (await got(sandbox.list_code_contexts()))[0]
     await got(sandbox.restart_code_context(python))
+    assert (await command).error.name == "ContextRestarting"
     left = await got(sandbox.commands.run("pgrep -f 'sleep 424[2]' || true", user="root"))
     assert left.stdout == ""
 

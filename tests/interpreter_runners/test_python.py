@@ -220,6 +220,12 @@ def test_a_command_does_not_wait_for_what_it_left_behind(python):
     os.kill(pid, signal.SIGKILL)
 
 
+def test_a_command_is_of_the_runners_session_and_not_of_its_group(python):
+    session, group = map(int, python.run("!ps -o sid=,pgid= -p $$").stdout.split())
+    assert python.run("import os; os.getsid(0), os.getpgid(0)").text == f"({session}, {session})"
+    assert group != session
+
+
 def test_all_output_of_a_command_arrives(python):
     for _ in range(20):
         assert python.run("!seq 3000").stdout == "".join(f"{i}\r\n" for i in range(1, 3001))

@@ -29,7 +29,8 @@ def run(command):
             stdin=subprocess.DEVNULL,
             stdout=theirs,
             stderr=theirs,
-            start_new_session=True,
+            # A group for its interrupts, in the session that ends with the kernel.
+            process_group=0,
         )
     except BaseException:
         os.close(ours)
