@@ -61,6 +61,30 @@ def test_exit_status_is_kept_and_the_shell_too(bash, code, status):
     assert bash.run("kill %1").error is None
 
 
+_BUILTINS = "alias declare enable eval exit export kill local printf return set shift source test trap true type unset :".split()
+
+
+@pytest.mark.parametrize("name", _BUILTINS)
+@pytest.mark.parametrize("way", ["{name}() {{ echo mine; }}", "alias {name}='echo mine; #'"])
+def test_builtins_of_the_users_own(bash, name, way):
+    bash.run("kept=1")
+    assert bash.run(way.format(name=name)).error is None
+    assert bash.run(name).stdout == "mine\n"
+    assert bash.run("echo $NEW $kept", env={"NEW": "2", "kept": "3"}).stdout == "2 3\n"
+    assert bash.run("echo ${NEW-none} $kept").stdout == "none 1\n"
+    assert status_of(bash.run("(builtin exit 4)")) == 4
+    assert bash.run("echo $?").stdout == "4\n"
+    if name != "exit":
+        assert status_of(bash.run("exit 5; echo no")) == 5
+    if name != "set":
+        assert status_of(bash.run("set -ex; false; echo no")) == 1
+        assert bash.run("echo t").stderr == "++ echo t\n"
+    begun = bash.begin("echo go; sleep 100; echo no")
+    bash.wait_for_output(begun, "go")
+    bash.interrupt()
+    assert bash.finish(begun).error["name"] == "KeyboardInterrupt"
+
+
 def test_error_options_stay_on(bash):
     bash.run("set -e; trap 'echo trapped $?' ERR; false")
     done = bash.run("echo a; (exit 3); echo b")
@@ -93,6 +117,9 @@ def test_variables_of_one_run(start_runner):
     assert bash.run(show).stdout == "old//p/4\nold//\n"
     assert bash.run("exit 2", env={"NEW": "3", "KEEP": "x", "list": "y"}).error
     assert bash.run(show + "; echo ${list[@]}; declare -p number").stdout == 'old//p/4\nold//\n1 2\ndeclare -i number="4"\n'
+    assert bash.run("name=n; declare -A map=([k]='1 2' [l]=3); declare -x words").error is None
+    assert bash.run("echo $name $map $words", env={"name": "1", "map": "2", "words": "3"}).stdout == "1 2 3\n"
+    assert bash.run("echo $name ${map[k]} ${#map[@]} ${words-unset}").stdout == "n 1 2 2 unset\n"
     assert bash.run("echo $x", env={"bad-name": "1", "": "2", "a b": "3", "x": "4", "UID": "5"}).stdout == "4\n"
 
 

@@ -46,12 +46,12 @@ class Shell:
         # An interactive bash writes prompts, complaints about the missing terminal and a line break
         # after each SIGINT. So its own stderr goes nowhere; the cells get theirs.
         own = f"/proc/{os.getpid()}/fd"
-        self._source = f"source {own}/{self._cell} </dev/null >{own}/1 2>{own}/2"
+        self._source = f"\\command source {own}/{self._cell} </dev/null >{own}/1 2>{own}/2"
         self._send(f"source {shlex.quote(folder)}/session.bash")
 
     def run(self, number, code, variables, *, status, traced):
         os.ftruncate(self._cell, 0)
-        prefix = "set -x; " if traced else ""
+        prefix = "\\command set -x; " if traced else ""
         _write_at(self._cell, (prefix + code).replace("\0", "").encode("utf-8", "replace") + b"\n")
         words = [shlex.quote(word.replace("\0", "")) for pair in variables.items() for word in pair]
         if words:

@@ -11,17 +11,19 @@ __alcove_front=/proc/$PPID/fd
 declare -A __alcove_before=()
 __alcove_status=0 __alcove_exit='' __alcove_err_trap=''
 
+# Cells may define functions with the names of builtins: below, all are called by `builtin` or `command`.
+
 # Drops everything up to the shell's top level.
 __alcove_leave() {
   __alcove_exit=$1
-  kill -INT "$BASHPID"
+  command kill -INT "$BASHPID"
 }
 
 exit() {
-  local status=$?
+  command local status=$?
   if [[ $# -gt 1 || ! ${1-$status} =~ ^-?[0-9]{1,18}$ ]]; then
-    printf 'exit: %s: one number from 0 to 255 is expected\n' "$*" >&2
-    set -- 2
+    command printf 'exit: %s: one number from 0 to 255 is expected\n' "$*" >&2
+    command set -- 2
   fi
   if ((BASH_SUBSHELL)); then builtin exit "${1-$status}"; fi
   __alcove_leave $((${1-$status} & 255))
@@ -29,16 +31,16 @@ exit() {
 
 __alcove_failed() {
   # The cell's own trap sees the status of what failed.
-  if [[ $__alcove_err_trap ]]; then __alcove_return "$1" || eval "$__alcove_err_trap"; fi
+  if [[ $__alcove_err_trap ]]; then __alcove_return "$1" || command eval "$__alcove_err_trap"; fi
   if [[ $- == *e* ]] && ((BASH_SUBSHELL == 0)); then __alcove_leave "$1"; fi
 }
 builtin trap '__alcove_failed "$?"' ERR
 
 # A cell's trap on ERR runs before the one above instead of replacing it.
 trap() {
-  builtin trap "$@" || return
-  if ((BASH_SUBSHELL || $# < 2)) || [[ $1 == -[lp]* ]]; then return 0; fi
-  if [[ $1 == -- ]]; then shift; fi
+  builtin trap "$@" || command return
+  if ((BASH_SUBSHELL || $# < 2)) || [[ $1 == -[lp]* ]]; then command return 0; fi
+  if [[ $1 == -- ]]; then command shift; fi
   case " ${*:2} " in
     *[[:space:]]ERR[[:space:]]*)
       __alcove_err_trap=$1
@@ -50,28 +52,31 @@ trap() {
 declare -ft trap
 
 __alcove_return() {
-  return "$1"
+  command return "$1"
 }
 
 # Variables of one run: names and values in turn.
 __alcove_enter() {
   while (($#)); do
     # An assignment that makes the variable again, with its attributes; empty if there is none.
-    eval "__alcove_before[\$1]=\${$1[@]@A}"
-    declare -gx "$1=$2" || :
-    shift 2
+    command eval "__alcove_before[\$1]=\${$1[@]@A}"
+    command declare -gx "$1=$2" || command true
+    command shift 2
   done
 }
 
 __alcove_restore() {
-  local name
-  for name in "${!__alcove_before[@]}"; do
-    unset -v "$name" || :
-    if [[ ${__alcove_before[$name]} == declare\ * ]]; then
-      eval "declare -g ${__alcove_before[$name]#declare }" || :
-    elif [[ ${__alcove_before[$name]} ]]; then
-      eval "${__alcove_before[$name]}" || :
+  command local __alcove_name __alcove_words
+  for __alcove_name in "${!__alcove_before[@]}"; do
+    command unset -v "$__alcove_name" || command true
+    __alcove_words=${__alcove_before[$__alcove_name]}
+    if [[ $__alcove_words == declare\ * ]]; then
+      # Attributes first: only `declare` itself may be followed by the elements of an array.
+      __alcove_words=${__alcove_words#declare }
+      command declare -g "${__alcove_words%% *}" "$__alcove_name" || command true
+      __alcove_words=${__alcove_words#* }
     fi
+    if [[ $__alcove_words == *=* ]]; then command eval "$__alcove_words" || command true; fi
   done
   __alcove_before=()
 }
@@ -80,11 +85,11 @@ __alcove_restore() {
 __alcove_done() {
   __alcove_status=${__alcove_exit:-$2}
   __alcove_exit=''
-  local traced=0
+  command local traced=0
   if [[ $- == *x* ]]; then
-    set +x
+    command set +x
     traced=1
   fi
   __alcove_restore
-  printf '%s %s %s\n' "$1" "$__alcove_status" "$traced" >"$__alcove_front/$3"
+  command printf '%s %s %s\n' "$1" "$__alcove_status" "$traced" >"$__alcove_front/$3"
 }
