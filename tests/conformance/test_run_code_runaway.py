@@ -107,7 +107,7 @@ async def test_output_without_end_is_interrupted(sandbox, other):
 
 
 async def test_a_background_process_that_prints_without_end(sandbox, other):
-    await succeed(sandbox, "import subprocess; yes = subprocess.Popen(['yes'])", timeout=30)
+    await succeed(sandbox, "import subprocess; yes = subprocess.Popen(['yes'], process_group=0)", timeout=30)
     with raises(TimeoutException):
         await run(sandbox, "import time; time.sleep(300)", timeout=1)
     assert (await succeed(sandbox, "yes.poll() is None", timeout=30)).text == "True"
