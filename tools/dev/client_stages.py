@@ -64,7 +64,8 @@ class TestServer:
         )
         # mkdtemp makes it private; an ordinary data directory can be passed through.
         self.server.data.chmod(0o755)
-        self.kept_log = paths.BUILD / "test-server.log"
+        # By what they are called in the data directory.
+        self.kept_logs = {name: paths.BUILD / f"test-{name}.log" for name in ("server", "relay")}
         self._process = None
 
     def start(self):
@@ -90,10 +91,13 @@ class TestServer:
                 left.append(str(error))
         left += [f"process {pid} is still there" for pid in serving.processes_of(self.server.data)]
         left += [f"{point} is still mounted" for point in serving.mounts_below(self.server.data)]
-        if self.server.log_file.exists():
-            self.kept_log.parent.mkdir(exist_ok=True)
-            shutil.copyfile(self.server.log_file, self.kept_log)
-            console.say(f"    the server's log: {self.kept_log}")
+        for name, kept in self.kept_logs.items():
+            kept.unlink(missing_ok=True)
+            written = self.server.data / "log" / f"{name}.log"
+            if written.exists():
+                kept.parent.mkdir(exist_ok=True)
+                shutil.copyfile(written, kept)
+                console.say(f"    the {name}'s log: {kept}")
         if not left:
             shutil.rmtree(self.server.data)
         return left

@@ -48,8 +48,8 @@ def run(preset, *, only=(), extra=()):
         left = server.close()
         for text in left:
             console.say(text)
-    counts += results.Counts(failed=len(left) + _show_reports(server.kept_log))
-    return counts
+    reports = sum(show_reports(log) for log in server.kept_logs.values())
+    return counts + results.Counts(failed=len(left) + reports)
 
 
 def _build(preset):
@@ -68,8 +68,8 @@ def _build(preset):
     return mixed / "alcove"
 
 
-def _show_reports(log):
-    """How many reports are in the server's log."""
+def show_reports(log):
+    """How many reports are in a log; they are shown."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     found = [number for number, line in enumerate(lines) if _REPORT.search(line)]
     for number in found[:10]:

@@ -43,6 +43,7 @@ class RelayFixture : public ::testing::Test {
   void TearDown() override {
     if (client_) EXPECT_TRUE(client_->stop());
     client_.reset();
+    expect_no_reports();
     std::error_code ignored;
     std::filesystem::remove_all(data_dir_, ignored);
   }
@@ -65,6 +66,16 @@ class RelayFixture : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().message();
   }
 
+  // Of a sanitizer that the relay was built with: they are in its log, and a relay that one ended
+  // was replaced without a word to the test.
+  void expect_no_reports() const {
+    const auto log = sys::read_file(data_dir_ + "/log/relay.log");
+    if (!log) return;
+    for (const char* sign : {"Sanitizer", "runtime error: "}) {
+      EXPECT_EQ(log->find(sign), std::string::npos) << *log;
+    }
+  }
+
   size_t relay_descriptors() const {
     // The socket of its last answer may still be open.
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -79,6 +90,15 @@ class RelayFixture : public ::testing::Test {
     const long ticks =
         parse_number<long>(fields[11]).value_or(0) + parse_number<long>(fields[12]).value_or(0);
     return std::chrono::milliseconds(ticks * 1000 / ::sysconf(_SC_CLK_TCK));
+  }
+
+  // The most memory that the relay ever had.
+  size_t relay_peak_bytes() const {
+    const auto status = sys::read_file(cat("/proc/", client_->pid(), "/status"));
+    const size_t line = status ? status->find("VmHWM:") : std::string::npos;
+    if (line == std::string::npos) return 0;
+    const std::string_view value = trim(std::string_view(*status).substr(line + 6, 20));
+    return parse_number<size_t>(value.substr(0, value.find(' '))).value_or(0) << 10;
   }
 
   template <typename Condition>
