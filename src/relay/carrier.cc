@@ -11,25 +11,28 @@
 namespace alcove::relay {
 namespace {
 
-// Four times the default. A pipe takes memory only for what it holds.
+// Four times the default. A pipe takes memory only for what it holds: the kernel's, which nobody
+// accounts to the sandbox.
 constexpr size_t kPipeBytes = 256 * 1024;
 constexpr size_t kMemoryBytes = 16 * 1024;
 
 }  // namespace
 
-Carrier::Carrier(PipePool& pool) : pool_(pool) {
-  if (!pool_.idle_.empty()) {
+Carrier::Carrier(PipePool& pool, PipeCount& own) : pool_(pool), own_(own) {
+  const bool may_have_pipe = own_.used < own_.most;
+  if (may_have_pipe && !pool_.idle_.empty()) {
     read_end_ = std::move(pool_.idle_.back().read_end);
     write_end_ = std::move(pool_.idle_.back().write_end);
     pool_.idle_.pop_back();
-  } else if (int ends[2];
-             pool_.in_use_ < pool_.most_in_use_ && ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+  } else if (int ends[2]; may_have_pipe && pool_.in_use_ < pool_.most_in_use_ &&
+                          ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
     read_end_.reset(ends[0]);
     write_end_.reset(ends[1]);
     (void)::fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kPipeBytes));
   }
   if (read_end_.valid()) {
     ++pool_.in_use_;
+    ++own_.used;
   } else {
     memory_ = std::make_unique<char[]>(kMemoryBytes);
   }
@@ -38,6 +41,7 @@ Carrier::Carrier(PipePool& pool) : pool_(pool) {
 Carrier::~Carrier() {
   if (!read_end_.valid()) return;
   --pool_.in_use_;
+  --own_.used;
   if (held_ == 0 && pool_.idle_.size() < PipePool::kKept) {
     pool_.idle_.push_back({std::move(read_end_), std::move(write_end_)});
   }

@@ -14,12 +14,19 @@ namespace alcove::relay {
 
 class PipePool;
 
+// How many pipes a sandbox has, and how many it may have.
+struct PipeCount {
+  size_t used = 0;
+  size_t most = 0;
+};
+
 // Holds bytes on their way from one socket to another: in a pipe, where the kernel moves pages
 // (splice), or in memory when pipes have run out. Needed only while data is in flight, so that an
 // idle connection has two descriptors.
 class Carrier {
  public:
-  explicit Carrier(PipePool& pool);
+  // Both outlive it.
+  Carrier(PipePool& pool, PipeCount& own);
   // A pipe that is empty goes back to the pool.
   ~Carrier();
   Carrier(const Carrier&) = delete;
@@ -33,6 +40,7 @@ class Carrier {
 
  private:
   PipePool& pool_;
+  PipeCount& own_;
   UniqueFd read_end_;
   UniqueFd write_end_;
   std::unique_ptr<char[]> memory_;

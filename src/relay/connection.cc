@@ -60,7 +60,7 @@ void Connection::reset() {
 Task<void> Connection::copy(std::shared_ptr<net::FdWait> from, std::shared_ptr<net::FdWait> to) {
   const auto self = shared_from_this();
   while (co_await from->wait(Direction::kRead)) {
-    Carrier carrier(guest_->services.pipes);
+    Carrier carrier(guest_->services.pipes, guest_->pipes);
     for (;;) {
       const ssize_t got = carrier.fill(from->fd());
       if (got == 0) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -31,7 +32,8 @@ struct Guest {
   Services& services;
   const network::EgressPolicy policy;
   const GuestNetwork network;
-  SocketCount sockets;
+  const std::shared_ptr<SocketCount> sockets;
+  PipeCount pipes;
 };
 
 }  // namespace alcove::relay

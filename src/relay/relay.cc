@@ -27,6 +27,8 @@ constexpr size_t kReservedDescriptors = 128;
 constexpr size_t kSocketsPerSandbox = 4;
 // Sockets of one sandbox: 2,048 connections.
 constexpr size_t kMostPerSandbox = 4096;
+// Directions of its connections that have data under way; the others are carried in little memory.
+constexpr size_t kMostPipesPerSandbox = 64;
 
 size_t usable(size_t descriptors) {
   return descriptors > 2 * kReservedDescriptors ? descriptors - kReservedDescriptors
@@ -151,10 +153,12 @@ Result<void> Relay::open_sandbox(const Open& open, UniqueFd netns) {
     return fail(Code::kResourceExhausted, "the relay has no descriptors left");
   }
   Sandbox sandbox;
-  sandbox.guest.reset(new Guest{.services = services_,
-                                .policy = open.policy,
-                                .network = GuestNetwork(std::move(netns), home_.get()),
-                                .sockets = {.used = 0, .most = kMostPerSandbox}});
+  sandbox.guest.reset(new Guest{
+      .services = services_,
+      .policy = open.policy,
+      .network = GuestNetwork(std::move(netns), home_.get()),
+      .sockets = std::make_shared<SocketCount>(SocketCount{.used = 0, .most = kMostPerSandbox}),
+      .pipes = {.used = 0, .most = kMostPipesPerSandbox}});
   sandbox.tcp = std::make_shared<TcpSide>(sandbox.guest);
   sandbox.udp = std::make_shared<UdpSide>(sandbox.guest);
   Result<void> started = sandbox.tcp->start();

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -164,17 +166,44 @@ TEST(Resolvers, FollowTheFileAndTheOverride) {
 
 TEST(SocketCount, GreedySandboxesLeaveSomethingForTheNext) {
   SocketCount all{.used = 0, .most = 1000};
-  std::vector<SocketCount> guests(6, SocketCount{.used = 0, .most = 400});
+  std::vector<std::shared_ptr<SocketCount>> guests;
   std::vector<SocketLease> leases;
-  for (SocketCount& guest : guests) {
-    while (auto lease = SocketLease::take(all, guest, 2)) leases.push_back(std::move(*lease));
-    EXPECT_GT(guest.used, 0u);
-    EXPECT_LE(guest.used, 400u);
+  for (int i = 0; i < 6; ++i) {
+    guests.push_back(std::make_shared<SocketCount>(SocketCount{.used = 0, .most = 400}));
+    while (auto lease = SocketLease::take(all, guests.back(), 2)) {
+      leases.push_back(std::move(*lease));
+    }
+    EXPECT_GT(guests.back()->used, 0u);
+    EXPECT_LE(guests.back()->used, 400u);
   }
   EXPECT_LE(all.used, all.most);
   leases.clear();
   EXPECT_EQ(all.used, 0u);
-  EXPECT_EQ(guests[0].used, 0u);
+  EXPECT_EQ(guests[0]->used, 0u);
+}
+
+size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST(Carrier, ASandboxGetsNoMoreThanItsPipes) {
+  PipePool pool(100);
+  PipeCount greedy{.used = 0, .most = 2};
+  PipeCount other{.used = 0, .most = 2};
+  const size_t before = open_descriptors();
+  {
+    std::vector<std::unique_ptr<Carrier>> carriers;
+    for (int i = 0; i < 10; ++i) carriers.push_back(std::make_unique<Carrier>(pool, greedy));
+    EXPECT_EQ(open_descriptors(), before + 2 * 2);
+    carriers.push_back(std::make_unique<Carrier>(pool, other));
+    EXPECT_EQ(open_descriptors(), before + 3 * 2);
+  }
+  // What the pool keeps for the next is counted for nobody, and no way around the bound.
+  EXPECT_EQ(greedy.used, 0u);
+  std::vector<std::unique_ptr<Carrier>> again;
+  for (int i = 0; i < 10; ++i) again.push_back(std::make_unique<Carrier>(pool, greedy));
+  EXPECT_EQ(greedy.used, 2u);
 }
 
 class CarrierKinds : public ::testing::TestWithParam<size_t> {};
@@ -190,7 +219,8 @@ TEST_P(CarrierKinds, CarryWholeStreams) {
   ASSERT_EQ(::send(source.get(), sent.data(), sent.size(), 0), static_cast<ssize_t>(sent.size()));
   ::shutdown(source.get(), SHUT_WR);
   std::string received;
-  Carrier carrier(pool);
+  PipeCount own{.used = 0, .most = 1};
+  Carrier carrier(pool, own);
   for (;;) {
     const ssize_t got = carrier.fill(from.get());
     if (got == 0) break;
