@@ -9,6 +9,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -132,6 +133,23 @@ TEST_F(RelayUdp, FlowsAreBounded) {
   EXPECT_LE(relay_descriptors(), 2u * 256u + 60u);
 }
 
+// The tasks of a flow end after the rest of its sandbox; with a sanitizer they tell what they
+// touch.
+TEST_F(RelayUdp, ASandboxMayEndWithFlowsOpen) {
+  const size_t before = relay_descriptors();
+  open_guest();
+  const auto to = endpoint("198.51.100.7", 9000);
+  const UniqueFd server = bind_datagrams_in(net_->internet, to);
+  const UniqueFd client = datagrams_in(net_->guest, to);
+  ASSERT_TRUE(send_text(client, "?"));
+  EXPECT_EQ(answer_one(server, "!"), "?");
+  EXPECT_EQ(receive_datagram(client), "!");
+  const pid_t relay = client_->pid();
+  client_->close(id_);
+  EXPECT_TRUE(eventually([&] { return relay_descriptors() == before; })) << relay_descriptors();
+  EXPECT_EQ(client_->pid(), relay);
+}
+
 class RelayNames : public RelayFixture {
  protected:
   void restart_with(std::vector<std::string> resolvers) {
@@ -181,6 +199,36 @@ TEST_F(RelayNames, TheNextResolverIsAskedWhenOneIsSilent) {
     EXPECT_EQ(answer_one(server, "b"), "AAAA?");
     EXPECT_EQ(receive_datagram(client), "a");
     EXPECT_EQ(receive_datagram(client), "b");
+  }
+}
+
+TEST_F(RelayNames, QuestionsThatNobodyAnswersTakeLittleMemory) {
+  restart_with({"203.0.113.9"});
+  for (const size_t size : {60'000u, 4'000u}) {
+    const size_t before = relay_peak_bytes();
+    ASSERT_GT(before, 0u);
+    std::vector<UniqueFd> clients;
+    for (int i = 0; i < 200; ++i) clients.push_back(datagrams_in(net_->guest, asked_));
+    // A small one opens the flow: first datagrams of all flows wait in one place.
+    for (const UniqueFd& client : clients) ASSERT_TRUE(send_text(client, "?"));
+    const std::string question(size, '?');
+    for (int i = 0; i < 8; ++i) {
+      std::this_thread::sleep_for(20ms);
+      for (const UniqueFd& client : clients) ASSERT_TRUE(send_text(client, question));
+    }
+    std::this_thread::sleep_for(100ms);
+    EXPECT_LT(relay_peak_bytes(), before + (16u << 20)) << size;
+  }
+}
+
+TEST_F(RelayNames, ALargeQuestionIsAnsweredToo) {
+  restart_with({"198.51.100.53"});
+  const UniqueFd server = bind_datagrams_in(net_->internet, endpoint("198.51.100.53", 53));
+  const UniqueFd client = datagrams_in(net_->guest, asked_);
+  for (const std::string& question : {std::string(10'000, '?'), std::string("small?")}) {
+    ASSERT_TRUE(send_text(client, question));
+    EXPECT_EQ(answer_one(server, "there"), question);
+    EXPECT_EQ(receive_datagram(client), "there");
   }
 }
 

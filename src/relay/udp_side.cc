@@ -29,6 +29,10 @@ constexpr int kBatch = 32;
 // A program waits 5 s for its name server; two more can be asked in that time.
 constexpr auto kServerPatience = 1500ms;
 constexpr size_t kMostUnanswered = 8;
+// What is kept to ask the next server: of one question (usual ones have less than 100 bytes), and
+// of all of a sandbox. A question beyond that is asked once.
+constexpr size_t kLargestKept = 4096;
+constexpr size_t kMostKept = 256 << 10;
 // Messages to one sandbox per second about datagrams that do not arrive.
 constexpr int kMostRefusals = 100;
 
@@ -181,6 +185,7 @@ void UdpSide::end(Flow& flow) {
   if (std::exchange(flow.closed, true)) return;
   flow.inner->close();
   flow.outer->close();
+  while (!flow.unanswered.empty()) forget_oldest_question(flow);
   by_use_.erase(flow.place);
   flows_.erase(flow.key);
 }
@@ -224,8 +229,8 @@ Task<void> UdpSide::carry_out(FlowPtr flow) {
 void UdpSide::send_out(Flow& flow, std::string_view datagram) {
   touch(flow);
   if (!flow.servers.empty()) {
-    if (flow.unanswered.size() >= kMostUnanswered) flow.unanswered.pop_front();
-    flow.unanswered.emplace_back(datagram);
+    if (flow.unanswered.size() >= kMostUnanswered) forget_oldest_question(flow);
+    keep_question(flow, datagram);
     if (flow.unanswered.size() == 1) {
       flow.outer->set_deadline(Direction::kRead, steady_clock::now() + kServerPatience);
       // A wait that is under way has no deadline yet.
@@ -252,7 +257,7 @@ Task<void> UdpSide::carry_in(FlowPtr flow) {
       const ssize_t got = ::recv(outer->fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
       if (got >= 0) {
         touch(*flow);
-        if (!flow->unanswered.empty()) flow->unanswered.pop_front();
+        if (!flow->unanswered.empty()) forget_oldest_question(*flow);
         if (flow->unanswered.empty()) outer->set_deadline(Direction::kRead, {});
         (void)::send(flow->inner->fd(), buffer.data(), static_cast<size_t>(got),
                      MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -271,6 +276,18 @@ Task<void> UdpSide::carry_in(FlowPtr flow) {
   end(*flow);
 }
 
+void UdpSide::keep_question(Flow& flow, std::string_view question) {
+  const bool fits =
+      question.size() <= kLargestKept && question_bytes_ + question.size() <= kMostKept;
+  flow.unanswered.emplace_back(fits ? question : std::string_view());
+  question_bytes_ += flow.unanswered.back().size();
+}
+
+void UdpSide::forget_oldest_question(Flow& flow) {
+  question_bytes_ -= flow.unanswered.front().size();
+  flow.unanswered.pop_front();
+}
+
 bool UdpSide::ask_next_server(Flow& flow) {
   if (flow.servers.size() < 2) return false;
   guest_->services.resolvers.blame(flow.servers.front().address);
@@ -280,6 +297,7 @@ bool UdpSide::ask_next_server(Flow& flow) {
   flow.outer->close();
   flow.outer = std::make_shared<net::FdWait>(guest_->services.executor, std::move(fd));
   for (const std::string& question : flow.unanswered) {
+    if (question.empty()) continue;
     (void)::send(flow.outer->fd(), question.data(), question.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
   if (!flow.unanswered.empty()) {

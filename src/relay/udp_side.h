@@ -42,7 +42,7 @@ class UdpSide : public std::enable_shared_from_this<UdpSide> {
     bool closed = false;
 
     // Of a flow to the name server: who can be asked, and what nobody has answered yet. Nothing is
-    // read in the questions; each answer counts for one.
+    // read in the questions; each answer counts for one. One that is too large to keep is empty.
     std::deque<network::Endpoint> servers;
     std::deque<std::string> unanswered;
   };
@@ -62,6 +62,8 @@ class UdpSide : public std::enable_shared_from_this<UdpSide> {
   Task<void> carry_out(FlowPtr flow);
   Task<void> carry_in(FlowPtr flow);
   void send_out(Flow& flow, std::string_view datagram);
+  void keep_question(Flow& flow, std::string_view question);
+  void forget_oldest_question(Flow& flow);
   // Asks the next server what the last one did not answer; false if there is none.
   bool ask_next_server(Flow& flow);
 
@@ -70,6 +72,7 @@ class UdpSide : public std::enable_shared_from_this<UdpSide> {
   bool closed_ = false;
   std::unordered_map<network::FlowKey, FlowPtr> flows_;
   std::list<Flow*> by_use_;  // longest unused first
+  size_t question_bytes_ = 0;
   boost::asio::steady_timer expiry_;
   std::chrono::steady_clock::time_point refusals_since_;
   int refusals_ = 0;
