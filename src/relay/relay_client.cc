@@ -89,6 +89,13 @@ Result<void> RelayClient::spawn() {
 }
 
 Result<void> RelayClient::connect() {
+  Result<void> connected = try_connect();
+  // A relay that answered only some requests knows only some sandboxes.
+  if (!connected) socket_.reset();
+  return connected;
+}
+
+Result<void> RelayClient::try_connect() {
   socket_.reset();
   ++generation_;
   auto running = connect_to_relay(options_.data_dir);
@@ -102,10 +109,7 @@ Result<void> RelayClient::connect() {
                          .tv_usec = options_.timeout.count() % 1000 * 1000};
   (void)::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (auto greeted = greet(); !greeted) {
-    if (!running) {
-      socket_.reset();
-      return greeted;
-    }
+    if (!running) return greeted;
     // One that does not answer, or is of another version.
     end_peer(socket_.get());
     ALCOVE_TRY(spawn());

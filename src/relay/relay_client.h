@@ -71,7 +71,9 @@ class RelayClient {
   explicit RelayClient(Options options);
 
   // Those need mutex_.
+  // Without success there is no connection: whoever comes next begins anew.
   Result<void> connect();
+  Result<void> try_connect();
   Result<void> greet();
   Result<void> open_all();
   Result<void> spawn();

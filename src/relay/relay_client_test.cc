@@ -3,16 +3,27 @@
 // Lives and deaths of relay and server.
 #include "relay/relay_client.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "relay/control_messages.h"
+#include "relay/relay_socket.h"
 #include "relay/testing/relay_fixture.h"
+#include "sys/message.h"
+#include "sys/process.h"
 
 namespace alcove::relay::testing {
 namespace {
@@ -155,6 +166,62 @@ TEST_F(RelayLife, ItHasFewPrivileges) {
     EXPECT_NE(status->find(line), std::string::npos) << line << *status;
   }
   EXPECT_EQ(std::filesystem::read_symlink(cat("/proc/", client_->pid(), "/cwd")), "/");
+}
+
+// A relay that dies once and is too busy once, as a process of its own: it may be killed.
+[[noreturn]] void be_troubled_relay(const std::string& data_dir, int ready) {
+  ::alarm(30);
+  const auto listener = listen_for_servers(data_dir);
+  if (!listener) ::_exit(2);
+  ::fcntl(listener->get(), F_SETFL, 0);
+  std::vector<sys::Message> unanswered;
+  (void)::eventfd_write(ready, 1);
+  for (int connection = 1; connection <= 3; ++connection) {
+    const UniqueFd server(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
+    for (;;) {
+      auto message = sys::receive_message(server.get());
+      if (!message) break;
+      const auto answer = [&](const Answer& body) {
+        (void)sys::send_message(message->fds.front().get(), encode(body), {});
+      };
+      if (std::holds_alternative<Hello>(*decode_request(message->bytes))) {
+        answer(Welcome{});
+      } else if (connection != 2) {
+        answer(Done{});
+        if (connection == 1) break;
+        ::_exit(0);
+      } else {
+        unanswered.push_back(std::move(*message));
+      }
+    }
+  }
+  ::_exit(1);
+}
+
+TEST(RelayTrouble, SandboxesThatANewRelayWasNotToldOfAreToldAgain) {
+  const std::string data_dir = ::testing::TempDir() + "alcove-relay-" + random_alphanumeric(8);
+  std::filesystem::create_directories(data_dir);
+  const UniqueFd ready(::eventfd(0, EFD_CLOEXEC));
+  const pid_t relay = ::fork();
+  if (relay == 0) be_troubled_relay(data_dir, ready.get());
+  eventfd_t told = 0;
+  ASSERT_EQ(::eventfd_read(ready.get(), &told), 0);
+  {
+    auto client = RelayClient::start(
+        {.program = data_dir + "/none", .data_dir = data_dir, .resolvers = {}, .timeout = 300ms});
+    ASSERT_TRUE(client) << client.error().message();
+    const auto netns = std::make_shared<const UniqueFd>(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    EXPECT_TRUE((*client)->finish_open(
+        (*client)->begin_open(make_sandbox_id(), {Reach::kInternet}, netns)));
+    const auto pidfd = sys::open_pidfd(relay);
+    ASSERT_TRUE(pidfd);
+    EXPECT_TRUE(sys::wait_by_pidfd(pidfd->get(), std::chrono::steady_clock::now() + 10s));
+    ::kill(relay, SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(relay, &status, 0), relay);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  std::filesystem::remove_all(data_dir);
 }
 
 class SlowRelay : public RelayFixture {
