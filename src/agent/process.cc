@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/defer.h"
 #include "base/strings.h"
 #include "net/event_loops.h"
 #include "net/timer.h"
@@ -205,11 +206,14 @@ Task<Result<void>> Process::write_input(InputKind kind, std::string data,
   }
   net::FdStream& stream = has_terminal_ ? outputs_.front().stream : *input_;
   input_busy_ = true;
+  // Also when a canceled task leaves by an exception: the next one would wait for ever.
+  const Defer free_input([this] {
+    input_busy_ = false;
+    input_free_.notify_all();
+    if (close_input_requested_ && input_) input_.reset();
+  });
   stream.set_write_deadline(deadline);
   auto written = co_await stream.write_all(data);
-  input_busy_ = false;
-  input_free_.notify_all();
-  if (close_input_requested_ && input_) input_.reset();
   if (written || written.error().code() == Code::kDeadlineExceeded) co_return written;
   co_return fail(Code::kInternal, cat("write to the process: ", written.error().message()));
 }

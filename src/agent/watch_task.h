@@ -32,11 +32,12 @@ class WatchTask {
 
  private:
   WatchTask(const boost::asio::any_io_executor& executor, net::BlockingPool& pool,
-            std::shared_ptr<TreeWatch> watch, UniqueFd ready);
+            std::unique_ptr<TreeWatch> watch, UniqueFd ready);
 
   net::BlockingPool& pool_;
-  // Shared with a job that is under way when this is destroyed.
-  std::shared_ptr<TreeWatch> watch_;
+  // The watch; shared with a job that is under way when this is destroyed.
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
   // A copy of the watch's descriptor, only waited on.
   net::FdStream ready_;
   bool taking_ = false;
