@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/this_coro.hpp>
 
 #include "connect/connect.h"
@@ -51,8 +52,8 @@ Task<Result<void>> take_messages(http::Exchange& exchange, const connect::CallIn
         co_return fail(Code::kInvalidArgument, "input came before the start message");
       }
       if (!request.input) co_return fail(Code::kUnimplemented, "the message has no input");
-      ALCOVE_CO_TRY(co_await process->write_input(request.input->kind,
-                                                  std::move(request.input->data), call.deadline));
+      ALCOVE_CO_TRY(
+          co_await send_to_process(exchange, process, *std::move(request.input), call.deadline));
     }
   }
 }
@@ -67,14 +68,23 @@ Task<void> take_stream(Race& race, http::Exchange& exchange, const connect::Call
 
 Task<Result<void>> send_to_process(http::Exchange& exchange, std::shared_ptr<Process> process,
                                    ProcessInput input, std::optional<Process::TimePoint> deadline) {
-  const auto executor = co_await boost::asio::this_coro::executor;
+  namespace this_coro = boost::asio::this_coro;
+  const auto executor = co_await this_coro::executor;
+  // A cancelation must not end this task before its children, which use what is here.
+  const bool throws = co_await this_coro::throw_if_cancelled();
+  co_await this_coro::throw_if_cancelled(false);
+  const auto state = co_await this_coro::cancellation_state;
   Race race(executor);
   net::TaskGroup group(executor);
   group.spawn(write_input(race, *process, std::move(input), deadline));
   group.spawn(watch_client(race, exchange));
-  while (!race.outcome && !race.disconnected) co_await race.changed.wait();
+  while (!race.outcome && !race.disconnected &&
+         state.cancelled() == boost::asio::cancellation_type::none) {
+    co_await race.changed.wait();
+  }
   const Result<void> written = race.outcome.value_or(fail(Code::kCanceled, "the client is gone"));
   co_await group.stop();
+  co_await this_coro::throw_if_cancelled(throws);
   co_return written;
 }
 

@@ -14,8 +14,8 @@
 
 namespace alcove::agent {
 
-// Writes to a process for a unary call whose body was read. A client that gives up leaves no write
-// behind that waits for ever and blocks others.
+// Writes to a process while nothing reads the request's body. A client that gives up leaves no
+// write behind that waits for ever and blocks others.
 Task<Result<void>> send_to_process(http::Exchange& exchange, std::shared_ptr<Process> process,
                                    ProcessInput input, std::optional<Process::TimePoint> deadline);
 

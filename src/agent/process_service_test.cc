@@ -341,6 +341,67 @@ TEST_F(ProcessServiceTest, InputOfAClientThatLeftBlocksNobody) {
   EXPECT_EQ(finish(stream).output, std::string(65536 - 3, 'x') + "end");
 }
 
+TEST_F(ProcessServiceTest, StreamedInputOfAClientThatLeftBlocksNobody) {
+  auto stream = start("sleep 0.5; head -c 3 >/dev/null; cat");
+  const uint32_t pid = stream.outcome.pid;
+  auto leaving = connect();
+  std::string messages;
+  connect::append_envelope(messages, cat(R"({"start":)", selector(pid), "}"));
+  connect::append_envelope(messages, cat(R"({"data":{"input":{"stdin":")",
+                                         to_base64(std::string(200'000, 'x')), "\"}}}"));
+  ASSERT_TRUE(run(leaving->write_head(
+      head("POST", "/process.Process/StreamInput", {{"Content-Type", "application/connect+json"}}),
+      std::nullopt, messages)));
+  run(net::sleep_for(std::chrono::milliseconds(100)));
+  leaving.reset();
+  EXPECT_EQ(rpc("/process.Process/SendInput", stdin_message(pid, "end")).status, 200);
+  rpc("/process.Process/CloseStdin", selector(pid));
+  // What fitted into the pipe had been written before.
+  EXPECT_EQ(finish(stream).output, std::string(65536 - 3, 'x') + "end");
+}
+
+TEST_F(ProcessServiceTest, DeadlineOfStreamInputEndsABlockedWrite) {
+  auto stream = start("exec sleep 100");
+  const uint32_t pid = stream.outcome.pid;
+  const auto input = connect();
+  std::string messages;
+  connect::append_envelope(messages, cat(R"({"start":)", selector(pid), "}"));
+  connect::append_envelope(messages, cat(R"({"data":{"input":{"stdin":")",
+                                         to_base64(std::string(200'000, 'x')), "\"}}}"));
+  // The next message comes while the write is blocked.
+  connect::append_envelope(messages, R"({"keepalive":{}})");
+  ASSERT_TRUE(run(input->write_head(
+      head("POST", "/process.Process/StreamInput",
+           {{"Content-Type", "application/connect+json"}, {"Connect-Timeout-Ms", "200"}}),
+      std::nullopt, messages)));
+  const auto answer = run(input->read_head("POST"));
+  ASSERT_TRUE(answer);
+  EXPECT_NE(run(input->body().read_all(1000))->find("deadline_exceeded"), std::string::npos);
+  EXPECT_EQ(rpc("/process.Process/SendSignal", selector(pid, R"(,"signal":9)")).status, 200);
+  EXPECT_EQ(finish(stream).end, kKilledEnd);
+}
+
+TEST_F(ProcessServiceTest, StreamedInputWaitsForTheReaderAndLosesNothing) {
+  auto stream = start("for i in 1 2 3 4; do sleep 0.1; head -c 100000 | wc -c; done; wc -c");
+  const uint32_t pid = stream.outcome.pid;
+  const auto input = connect();
+  std::string messages;
+  connect::append_envelope(messages, cat(R"({"start":)", selector(pid), "}"));
+  for (int i = 0; i < 9; ++i) {
+    connect::append_envelope(messages, cat(R"({"data":{"input":{"stdin":")",
+                                           to_base64(std::string(70'000, 'x')), "\"}}}"));
+  }
+  ASSERT_TRUE(run(input->write_head(
+      head("POST", "/process.Process/StreamInput", {{"Content-Type", "application/connect+json"}}),
+      std::nullopt, messages)));
+  ASSERT_TRUE(run(input->finish_body()));
+  const auto answer = run(input->read_head("POST"));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(*run(input->body().read_all(1000)), std::string("\0\0\0\0\2{}\2\0\0\0\2{}", 14));
+  rpc("/process.Process/CloseStdin", selector(pid));
+  EXPECT_EQ(finish(stream).output, "100000\n100000\n100000\n100000\n230000\n");
+}
+
 TEST_F(ProcessServiceTest, TerminalEchoesResizesAndEnds) {
   auto stream =
       start("stty size; read line; stty size; exit 4", R"(,"pty":{"size":{"cols":80,"rows":24}})");
