@@ -36,6 +36,7 @@ constexpr long kXfsMagic = 0x58465342;
 // An opened file, or the answer that says why not.
 struct Opened {
   std::optional<http::Response> refusal;
+  // Closed already if all was read.
   UniqueFd fd;
   // Of a regular file whose size can be trusted; files of procfs say 0.
   std::optional<uint64_t> size;
@@ -105,7 +106,10 @@ Opened open_download(const std::string& path) {
     have += static_cast<size_t>(count);
   }
   opened.beginning.resize(have);
-  if (opened.complete) opened.size = have;
+  if (opened.complete) {
+    opened.size = have;
+    opened.fd.reset();
+  }
   return opened;
 }
 
@@ -239,6 +243,9 @@ Task<void> send_download(http::Exchange& exchange, net::BlockingPool& pool, std:
     (void)co_await exchange.respond(*std::move(opened.refusal));
     co_return;
   }
+  // A close() may wait for a program that serves the file system.
+  const auto fd = opened.local ? std::make_shared<UniqueFd>(std::move(opened.fd))
+                               : pool.hold(std::move(opened.fd));
   const Encoding encoding = choose_encoding(asked);
   if (encoding == Encoding::kNotAcceptable) {
     co_await respond_rest_error(exchange, 406, "no acceptable encoding; gzip and identity exist");
@@ -248,7 +255,6 @@ Task<void> send_download(http::Exchange& exchange, net::BlockingPool& pool, std:
   const std::string name = base_name(path);
   http::ResponseHead head;
   head.headers = {{"Vary", "Accept-Encoding"}, {"Content-Disposition", inline_disposition(name)}};
-  const auto fd = std::make_shared<UniqueFd>(std::move(opened.fd));
   const bool seekable = ::lseek(fd->get(), 0, SEEK_CUR) >= 0;
   if (encoding == Encoding::kGzip) {
     head.headers.add("Content-Encoding", "gzip");

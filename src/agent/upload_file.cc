@@ -77,7 +77,7 @@ Result<UploadedFile> UploadFile::Job::close() {
 }
 
 UploadFile::UploadFile(net::BlockingPool& pool, std::string path, User owner, Metadata metadata)
-    : pool_(pool), job_(std::make_shared<Job>()) {
+    : pool_(pool), job_(pool.hold(Job())) {
   job_->path = std::move(path);
   job_->owner = std::move(owner);
   job_->metadata = std::move(metadata);
@@ -112,7 +112,7 @@ Task<Result<void>> UploadFile::flush() {
 }
 
 Task<Result<UploadedFile>> UploadFile::finish() {
-  auto work = [job = job_, bytes = std::move(buffer_),
+  auto work = [job = std::move(job_), bytes = std::move(buffer_),
                size = std::exchange(used_, 0)]() -> Result<UploadedFile> {
     ALCOVE_TRY(job->write({bytes.get(), size}));
     return job->close();

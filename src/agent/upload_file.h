@@ -33,7 +33,7 @@ class UploadFile {
   Task<Result<void>> filled(size_t count);
   // Takes all of `data`. (Writing one piece while the next is received was measured: no gain.)
   Task<Result<void>> add(std::string_view data);
-  // Writes the rest; the file is complete then.
+  // Writes the rest; the file is complete then. Called once, and nothing after it.
   Task<Result<UploadedFile>> finish();
 
   // The HTTP status for a failure of the above.
@@ -44,7 +44,8 @@ class UploadFile {
   Task<Result<void>> flush();
 
   net::BlockingPool& pool_;
-  // Shared with the pool's thread, which outlives a request that is canceled.
+  // Shared with the pool's thread, which outlives a request that is canceled, and which closes a
+  // file that was given up.
   std::shared_ptr<Job> job_;
   // Not zeroed: the pages that a small file does not fill are never touched.
   std::shared_ptr<char[]> buffer_;

@@ -52,9 +52,16 @@ struct BlockingPool::Impl : std::enable_shared_from_this<Impl> {
   bool watched = false;
   bool stopping = false;
 
+  // With the mutex held.
+  Result<void> enqueue(std::function<void()>& job);
   void run_jobs();
   void watch();
+
+  // The pool that the current thread belongs to.
+  static thread_local const Impl* of_this_thread;
 };
+
+thread_local const BlockingPool::Impl* BlockingPool::Impl::of_this_thread = nullptr;
 
 BlockingPool::BlockingPool(std::string name, size_t max_threads, size_t max_queued,
                            size_t spare_threads)
@@ -71,30 +78,44 @@ BlockingPool::~BlockingPool() {
 Result<void> BlockingPool::submit(std::function<void()> job) {
   const std::lock_guard lock(impl_->mutex);
   // Idle threads each take one job from the queue, so those do not count as waiting.
-  if (impl_->stopping || impl_->queue.size() >= impl_->max_queued + impl_->idle) {
+  if (impl_->queue.size() >= impl_->max_queued + impl_->idle) {
     return fail(Code::kResourceExhausted, cat("too many ", impl_->name, " jobs are waiting"));
   }
-  if (impl_->queue.size() >= impl_->idle && impl_->threads < impl_->max_threads) {
+  return impl_->enqueue(job);
+}
+
+void BlockingPool::finish(const std::weak_ptr<Impl>& pool, std::function<void()> job) {
+  const auto impl = pool.lock();
+  if (impl && Impl::of_this_thread != impl.get()) {
+    const std::lock_guard lock(impl->mutex);
+    if (impl->enqueue(job)) return;
+  }
+  job();
+}
+
+// Leaves the job where it is if it cannot be run.
+Result<void> BlockingPool::Impl::enqueue(std::function<void()>& job) {
+  if (stopping) return fail(Code::kResourceExhausted, cat("there are no ", name, " jobs any more"));
+  if (queue.size() >= idle && threads < max_threads) {
     try {
       // Detached: the destructor waits for the count of threads, and each keeps the state alive.
-      std::thread([impl = impl_] { impl->run_jobs(); }).detach();
-      ++impl_->threads;
+      std::thread([impl = shared_from_this()] { impl->run_jobs(); }).detach();
+      ++threads;
     } catch (const std::system_error& failure) {
-      if (impl_->threads == 0) {
+      if (threads == 0) {
         return fail(Code::kResourceExhausted, cat("start a thread: ", failure.what()));
       }
     }
   }
-  impl_->queue.push_back(std::move(job));
-  impl_->work_arrived.notify_one();
-  if (impl_->spare_threads > 0 && impl_->idle == 0 && impl_->threads >= impl_->max_threads &&
-      !impl_->watched) {
+  queue.push_back(std::move(job));
+  work_arrived.notify_one();
+  if (spare_threads > 0 && idle == 0 && threads >= max_threads && !watched) {
     try {
-      std::thread([impl = impl_] { impl->watch(); }).detach();
-      impl_->watched = true;
-      ++impl_->threads;
+      std::thread([impl = shared_from_this()] { impl->watch(); }).detach();
+      watched = true;
+      ++threads;
     } catch (const std::system_error& failure) {
-      log_error(cat("cannot watch the jobs of ", impl_->name, ": ", failure.what()));
+      log_error(cat("cannot watch the jobs of ", name, ": ", failure.what()));
     }
   }
   return {};
@@ -124,6 +145,7 @@ void BlockingPool::Impl::watch() {
 
 void BlockingPool::Impl::run_jobs() {
   pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+  of_this_thread = this;
   // Signals are for the main thread.
   sigset_t all;
   sigfillset(&all);

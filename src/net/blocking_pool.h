@@ -40,8 +40,16 @@ class BlockingPool {
   template <typename Function>
   auto run(Function function) -> Task<std::invoke_result_t<Function>>;
 
+  // Shares a value whose destructor may block: it runs on a pool thread, wherever the last
+  // reference goes. Only after the pool's end, or if no thread can be had, it runs there.
+  template <typename T>
+  std::shared_ptr<T> hold(T value);
+
  private:
   struct Impl;
+  // Runs a job that is never refused for the length of the queue, at once if this is one of the
+  // pool's threads.
+  static void finish(const std::weak_ptr<Impl>& pool, std::function<void()> job);
   std::shared_ptr<Impl> impl_;
 };
 

@@ -55,4 +55,11 @@ auto BlockingPool::run(Function function) -> Task<std::invoke_result_t<Function>
   co_return std::move(*job->outcome);
 }
 
+template <typename T>
+std::shared_ptr<T> BlockingPool::hold(T value) {
+  return std::shared_ptr<T>(new T(std::move(value)), [pool = std::weak_ptr<Impl>(impl_)](T* held) {
+    finish(pool, [held] { delete held; });
+  });
+}
+
 }  // namespace alcove::net

@@ -8,6 +8,7 @@
 #include <future>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include <boost/asio/io_context.hpp>
 
@@ -106,6 +107,67 @@ TEST(BlockingPool, SpareThreadsHaveALimit) {
     go.set_value();
   }
   EXPECT_TRUE(passed);
+}
+
+// Says which thread destroyed it.
+class Mourned {
+ public:
+  explicit Mourned(std::promise<std::thread::id>& end) : end_(&end) {}
+  Mourned(Mourned&& other) noexcept : end_(std::exchange(other.end_, nullptr)) {}
+  Mourned& operator=(Mourned&&) = delete;
+  ~Mourned() {
+    if (end_ != nullptr) end_->set_value(std::this_thread::get_id());
+  }
+
+ private:
+  std::promise<std::thread::id>* end_;
+};
+
+TEST(BlockingPool, WhatItHoldsIsDestroyedOnAThreadBeTheQueueFull) {
+  std::promise<void> go;
+  auto gate = go.get_future().share();
+  std::promise<void> started;
+  BlockingPool pool("pool", 1, 1);
+  ASSERT_TRUE(pool.submit([gate, &started] {
+    started.set_value();
+    gate.wait();
+  }));
+  started.get_future().wait();
+  ASSERT_TRUE(pool.submit([gate] { gate.wait(); }));
+  ASSERT_FALSE(pool.submit([] {}));
+  std::promise<std::thread::id> end;
+  auto ended = end.get_future();
+  pool.hold(Mourned(end)).reset();
+  EXPECT_EQ(ended.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  go.set_value();
+  EXPECT_NE(ended.get(), std::this_thread::get_id());
+}
+
+TEST(BlockingPool, WhatItHoldsIsDestroyedByAJobThatHasTheLastReference) {
+  BlockingPool pool("pool", 1, 1);
+  std::promise<std::thread::id> end;
+  std::promise<std::thread::id> job;
+  bool ended_inside = false;
+  auto ended = end.get_future();
+  auto held = pool.hold(Mourned(end));
+  ASSERT_TRUE(pool.submit([held = std::move(held), &job, &ended, &ended_inside]() mutable {
+    held.reset();
+    ended_inside = ended.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    job.set_value(std::this_thread::get_id());
+  }));
+  EXPECT_EQ(job.get_future().get(), ended.get());
+  EXPECT_TRUE(ended_inside);
+}
+
+TEST(BlockingPool, WhatItHoldsMayOutliveIt) {
+  std::promise<std::thread::id> end;
+  std::shared_ptr<Mourned> held;
+  {
+    BlockingPool pool("pool", 1, 1);
+    held = pool.hold(Mourned(end));
+  }
+  held.reset();
+  EXPECT_EQ(end.get_future().get(), std::this_thread::get_id());
 }
 
 Task<void> wait_on_pool(BlockingPool& pool, std::shared_future<void> gate, Code& outcome) {
