@@ -29,15 +29,9 @@ constexpr std::chrono::seconds kQuietTime = ProcessTable::kRetention + std::chro
 constexpr std::string_view kProcessPrefix = "/process.Process/";
 constexpr std::string_view kFilesystemPrefix = "/filesystem.Filesystem/";
 
-bool is_streaming_call(const http::RequestHead& request) {
-  return request.headers.get("Content-Type").value_or("").starts_with("application/connect+");
-}
-
 // An unknown Basic user: an end-of-stream error for streaming calls, else 401 in Connect's shape.
 Task<void> refuse_user(http::Exchange& exchange, Error error) {
-  connect::CallInfo call;
-  call.streaming = is_streaming_call(exchange.request());
-  co_await connect::respond_error(exchange, call, error);
+  co_await connect::respond_error(exchange, connect::call_shape(exchange.request()), error);
 }
 
 Task<void> refuse_method(http::Exchange& exchange, std::string allowed) {

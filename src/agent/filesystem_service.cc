@@ -2,6 +2,8 @@
 // Copyright the alcove authors
 #include "agent/filesystem_service.h"
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -17,8 +19,14 @@ namespace {
 
 constexpr uint64_t kMaxMessage = 1ull << 20;
 
-Error unknown_method(std::string_view method) {
-  return Error(Code::kUnimplemented, cat("filesystem.Filesystem has no method '", method, "'"));
+constexpr std::array<std::string_view, 5> kFileMethods = {"Stat", "ListDir", "MakeDir", "Move",
+                                                          "Remove"};
+constexpr std::array<std::string_view, 3> kWatcherMethods = {"CreateWatcher", "GetWatcherEvents",
+                                                             "RemoveWatcher"};
+
+template <size_t count>
+bool contains(const std::array<std::string_view, count>& methods, std::string_view method) {
+  return std::find(methods.begin(), methods.end(), method) != methods.end();
 }
 
 }  // namespace
@@ -29,6 +37,11 @@ Task<void> FilesystemService::handle(http::Exchange& exchange, std::string_view 
     co_await watch(exchange, std::move(user));
     co_return;
   }
+  const bool on_watcher = contains(kWatcherMethods, method);
+  if (!on_watcher && !contains(kFileMethods, method)) {
+    co_await connect::refuse_unknown_method(exchange, "filesystem.Filesystem", method);
+    co_return;
+  }
   const auto call = co_await connect::accept_call(exchange, connect::CallKind::kUnary);
   if (!call) co_return;
   auto message = co_await connect::read_unary(exchange, kMaxMessage);
@@ -36,9 +49,9 @@ Task<void> FilesystemService::handle(http::Exchange& exchange, std::string_view 
     co_await connect::respond_error(exchange, *call, message.error());
     co_return;
   }
-  auto answer = method.find("Watcher") != method.npos
+  auto answer = on_watcher
                     ? co_await call_watcher(call->codec, method, *std::move(message), user)
-                    : co_await call_method(call->codec, method, *std::move(message), user);
+                    : co_await call_file_method(call->codec, method, *std::move(message), user);
   if (answer) {
     co_await connect::respond_unary(exchange, *call, *std::move(answer));
   } else {
@@ -46,10 +59,9 @@ Task<void> FilesystemService::handle(http::Exchange& exchange, std::string_view 
   }
 }
 
-Task<Result<std::string>> FilesystemService::call_method(connect::Codec codec,
-                                                         std::string_view method,
-                                                         std::string message,
-                                                         std::optional<std::string> user_name) {
+Task<Result<std::string>> FilesystemService::call_file_method(
+    connect::Codec codec, std::string_view method, std::string message,
+    std::optional<std::string> user_name) {
   ALCOVE_CO_TRY_ASSIGN(User user, users_.find(user_name ? *user_name : state_.default_user()));
   const PathBase base = state_.path_base(user);
   const auto accounts = users_.accounts();
@@ -96,16 +108,14 @@ Task<Result<std::string>> FilesystemService::call_method(connect::Codec codec,
     };
     co_return co_await pool_.run(std::move(job));
   }
-  if (method == "Remove") {
-    ALCOVE_CO_TRY_ASSIGN(const std::string given, decode_path(codec, message));
-    ALCOVE_CO_TRY_ASSIGN(std::string path, resolve_path(given, base));
-    auto job = [codec, target = std::move(path)]() -> Result<std::string> {
-      ALCOVE_TRY(remove_entry(target));
-      return encode_empty(codec);
-    };
-    co_return co_await pool_.run(std::move(job));
-  }
-  co_return fail(unknown_method(method));
+  // Remove.
+  ALCOVE_CO_TRY_ASSIGN(const std::string given, decode_path(codec, message));
+  ALCOVE_CO_TRY_ASSIGN(std::string path, resolve_path(given, base));
+  auto job = [codec, target = std::move(path)]() -> Result<std::string> {
+    ALCOVE_TRY(remove_entry(target));
+    return encode_empty(codec);
+  };
+  co_return co_await pool_.run(std::move(job));
 }
 
 Task<void> FilesystemService::watch(http::Exchange& exchange, std::optional<std::string> user) {
@@ -144,12 +154,10 @@ Task<Result<std::string>> FilesystemService::call_watcher(connect::Codec codec,
     ALCOVE_CO_TRY_ASSIGN(const auto events, co_await watchers_.take(id));
     co_return encode_events(codec, events);
   }
-  if (method == "RemoveWatcher") {
-    ALCOVE_CO_TRY_ASSIGN(const std::string id, decode_watcher_id(codec, message));
-    ALCOVE_CO_TRY(watchers_.remove(id));
-    co_return encode_empty(codec);
-  }
-  co_return fail(unknown_method(method));
+  // RemoveWatcher.
+  ALCOVE_CO_TRY_ASSIGN(const std::string id, decode_watcher_id(codec, message));
+  ALCOVE_CO_TRY(watchers_.remove(id));
+  co_return encode_empty(codec);
 }
 
 }  // namespace alcove::agent

@@ -32,12 +32,14 @@ class FilesystemService {
                     std::optional<std::string> user);
 
  private:
-  Task<Result<std::string>> call_method(connect::Codec codec, std::string_view method,
-                                        std::string message, std::optional<std::string> user);
+  // One of kFileMethods.
+  Task<Result<std::string>> call_file_method(connect::Codec codec, std::string_view method,
+                                             std::string message, std::optional<std::string> user);
   Task<void> watch(http::Exchange& exchange, std::optional<std::string> user);
   // The request with its path resolved for the user.
   Result<WatchRequest> read_watch(connect::Codec codec, std::string_view message,
                                   const std::optional<std::string>& user);
+  // One of kWatcherMethods.
   Task<Result<std::string>> call_watcher(connect::Codec codec, std::string_view method,
                                          std::string message, std::optional<std::string> user);
 

@@ -4,6 +4,8 @@
 
 #include <signal.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -18,6 +20,9 @@ namespace alcove::agent {
 namespace {
 
 constexpr std::chrono::milliseconds kMostKillTime{500};
+
+constexpr std::array<std::string_view, 5> kUnaryMethods = {"List", "SendInput", "CloseStdin",
+                                                           "SendSignal", "Update"};
 
 Task<void> fail_stream(http::Exchange& exchange, const connect::CallInfo& call, Error error) {
   connect::StreamWriter writer(exchange, call);
@@ -40,11 +45,14 @@ Task<void> ProcessService::handle(http::Exchange& exchange, std::string_view met
     co_await stream_to_process(exchange, table_);
     co_return;
   }
+  if (std::find(kUnaryMethods.begin(), kUnaryMethods.end(), method) == kUnaryMethods.end()) {
+    co_await connect::refuse_unknown_method(exchange, "process.Process", method);
+    co_return;
+  }
   const auto call = co_await connect::accept_call(exchange, connect::CallKind::kUnary);
   if (!call) co_return;
   auto message = co_await connect::read_unary(exchange, kMaxProcessMessage);
-  Result<std::string> answer =
-      fail(Code::kUnimplemented, cat("process.Process has no method '", method, "'"));
+  Result<std::string> answer;
   if (!message) {
     answer = fail(std::move(message).error());
   } else if (method == "List") {

@@ -63,6 +63,41 @@ TEST_F(ProcessServiceTest, UnknownBasicUserIsUnauthenticated) {
   EXPECT_NE(unary.body.find(R"("code":"unauthenticated")"), std::string::npos);
 }
 
+TEST_F(ProcessServiceTest, UnknownBasicUserOfABinaryStreamIsAnsweredInBinary) {
+  const http::Response answer = call("POST", "/process.Process/Start",
+                                     {{"Content-Type", "application/connect+proto"},
+                                      {"Authorization", "Basic " + to_base64("nobody-here:")}},
+                                     std::string(5, '\0'));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.headers.get("Content-Type"), "application/connect+proto");
+  EXPECT_NE(answer.body.find("unauthenticated"), std::string::npos);
+}
+
+TEST_F(ProcessServiceTest, UnknownMethodsAreUnimplementedInTheShapeOfTheCall) {
+  for (const std::string service : {"process.Process", "filesystem.Filesystem"}) {
+    const std::string target = cat("/", service, "/Nope");
+    for (const std::string codec : {"json", "proto"}) {
+      const std::string type = "application/connect+" + codec;
+      const http::Response streamed =
+          call("POST", target, {{"Content-Type", type}}, std::string("\0\0\0\0\2{}", 7));
+      EXPECT_EQ(streamed.status, 200);
+      EXPECT_EQ(streamed.headers.get("Content-Type"), type);
+      EXPECT_EQ(streamed.body[0], 2);
+      EXPECT_NE(streamed.body.find("\"unimplemented\""), std::string::npos) << streamed.body;
+      const http::Response unary =
+          call("POST", target, {{"Content-Type", "application/" + codec}}, "{}");
+      EXPECT_EQ(unary.status, 501);
+      EXPECT_NE(unary.body.find("\"unimplemented\""), std::string::npos) << unary.body;
+    }
+    EXPECT_EQ(call("GET", target).status, 405);
+    EXPECT_EQ(call("POST", target, {{"Content-Type", "text/plain"}}, "{}").status, 415);
+  }
+  // A known one of the wrong kind is no unknown one.
+  EXPECT_EQ(
+      call("POST", "/process.Process/List", {{"Content-Type", "application/connect+json"}}).status,
+      415);
+}
+
 TEST_F(ProcessServiceTest, DeadlineIsATimeoutAndKillsTheProcess) {
   const auto before = std::chrono::steady_clock::now();
   const StreamOutcome outcome = run_shell("exec sleep 100", "", {{"Connect-Timeout-Ms", "200"}});

@@ -127,6 +127,27 @@ Task<std::optional<CallInfo>> accept_call(http::Exchange& exchange, CallKind kin
   co_return call;
 }
 
+CallInfo call_shape(const http::RequestHead& request) {
+  CallInfo call;
+  const std::string_view type = request.headers.get("Content-Type").value_or("");
+  for (const CallKind kind : {CallKind::kUnary, CallKind::kStream}) {
+    const auto codec = find_codec(type, kind);
+    if (!codec) continue;
+    call.codec = *codec;
+    call.streaming = kind == CallKind::kStream;
+  }
+  return call;
+}
+
+Task<void> refuse_unknown_method(http::Exchange& exchange, std::string_view service,
+                                 std::string_view method) {
+  const Error error(Code::kUnimplemented, cat(service, " has no method '", method, "'"));
+  const bool streaming = call_shape(exchange.request()).streaming;
+  const auto call =
+      co_await accept_call(exchange, streaming ? CallKind::kStream : CallKind::kUnary);
+  if (call) co_await respond_error(exchange, *call, error);
+}
+
 Task<Result<std::string>> read_unary(http::Exchange& exchange, uint64_t limit) {
   ALCOVE_CO_TRY_ASSIGN(std::string message, co_await exchange.body().read_all(limit));
   if (exchange.request().headers.get("Content-Encoding") == "gzip" && !message.empty()) {

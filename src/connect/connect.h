@@ -39,6 +39,15 @@ struct CallInfo {
 enum class CallKind { kUnary, kStream };
 Task<std::optional<CallInfo>> accept_call(http::Exchange& exchange, CallKind kind);
 
+// The codec and kind that the content type names, for answers to what was not accepted; an unknown
+// one is a unary JSON call.
+CallInfo call_shape(const http::RequestHead& request);
+
+// Answers a call of a method that does not exist: kUnimplemented in the shape of the call. (Plain
+// 404s mean something else to clients.)
+Task<void> refuse_unknown_method(http::Exchange& exchange, std::string_view service,
+                                 std::string_view method);
+
 // Reads the single message of a unary call (with gzip if so encoded; the limit is ours).
 Task<Result<std::string>> read_unary(http::Exchange& exchange, uint64_t limit);
 Task<void> respond_unary(http::Exchange& exchange, const CallInfo& call, std::string message);
