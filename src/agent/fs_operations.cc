@@ -87,27 +87,36 @@ Result<std::vector<EntryInfo>> read_entries(const std::string& path, size_t limi
   return entries;
 }
 
-// `taken` counts the entries that were read anywhere so far.
-Result<void> walk(const std::string& path, uint32_t depth, const Accounts& accounts, size_t& taken,
-                  std::vector<EntryInfo>& out) {
-  auto entries = read_entries(path, kMaxEntries - taken, accounts);
-  if (!entries && entries.error().code() == Code::kResourceExhausted) {
-    return fail(std::move(entries).error());
-  }
-  // What became unreadable in mid-walk is left out.
-  if (!entries) return {};
-  taken += entries->size();
+// Adds the entries of a directory and, in place, those of what is below it. What became unreadable
+// in mid-walk is left out. `taken` counts the entries that were read anywhere so far.
+Result<void> add_tree(std::vector<EntryInfo> entries, uint32_t depth, const Accounts& accounts,
+                      size_t& taken, std::vector<EntryInfo>& out) {
+  taken += entries.size();
   if (out.empty() && depth <= 1) {
-    out = *std::move(entries);
+    out = std::move(entries);
     return {};
   }
-  for (EntryInfo& entry : *entries) {
+  for (EntryInfo& entry : entries) {
     const bool descend = depth > 1 && entry.type == FileType::kDirectory && !entry.is_symlink;
     const std::string child = descend ? entry.path : std::string();
     out.push_back(std::move(entry));
-    if (descend) ALCOVE_TRY(walk(child, depth - 1, accounts, taken, out));
+    if (!descend) continue;
+    auto below = read_entries(child, kMaxEntries - taken, accounts);
+    if (below) {
+      ALCOVE_TRY(add_tree(*std::move(below), depth - 1, accounts, taken, out));
+    } else if (below.error().code() == Code::kResourceExhausted) {
+      return fail(std::move(below).error());
+    }
   }
   return {};
+}
+
+// What the failure to list the requested directory itself is to the client.
+Error listing_error(int error_number, const std::string& path) {
+  const std::string what = cat("list '", path, "'");
+  if (error_number == ENOENT) return Error::from_errno(error_number, what);
+  if (error_number == ELOOP) return Error(Code::kFailedPrecondition, what + ": cyclic symlink");
+  return internal_error(error_number, what);
 }
 
 // One directory on the way down to what is being removed: its name in its parent, and the parent's
@@ -181,19 +190,18 @@ Result<void> remove_below(UniqueFd current, const std::string& path) {
 Result<std::vector<EntryInfo>> list_directory(const std::string& path, uint32_t depth,
                                               const Accounts& accounts) {
   struct stat info{};
-  if (::stat(path.c_str(), &info) != 0) {
-    const int error_number = errno;
-    const std::string what = cat("list '", path, "'");
-    if (error_number == ENOENT) return fail_errno(error_number, what);
-    if (error_number == ELOOP) return fail(Code::kFailedPrecondition, what + ": cyclic symlink");
-    return fail(internal_error(error_number, what));
-  }
+  if (::stat(path.c_str(), &info) != 0) return fail(listing_error(errno, path));
   if (!S_ISDIR(info.st_mode)) {
     return fail(Code::kInvalidArgument, cat("path '", path, "' is not a directory"));
   }
+  auto top = read_entries(path, kMaxEntries, accounts);
+  if (!top && top.error().error_number() != 0) {
+    return fail(listing_error(top.error().error_number(), path));
+  }
+  if (!top) return fail(std::move(top).error());
   std::vector<EntryInfo> entries;
   size_t taken = 0;
-  ALCOVE_TRY(walk(path, std::max<uint32_t>(depth, 1), accounts, taken, entries));
+  ALCOVE_TRY(add_tree(*std::move(top), std::max<uint32_t>(depth, 1), accounts, taken, entries));
   return entries;
 }
 

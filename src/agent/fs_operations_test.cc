@@ -97,6 +97,21 @@ TEST(ListDirectory, Errors) {
   EXPECT_EQ(list_directory(dir / "loop", 1, kAccounts).error().code(), Code::kFailedPrecondition);
 }
 
+TEST(ListDirectory, WhatCannotBeOpenedIsAnErrorAndNotEmpty) {
+  const testing::TempDir dir;
+  ASSERT_EQ(::mkdir((dir / "closed").c_str(), 0700), 0);
+  ASSERT_EQ(::seteuid(1000), 0);
+  const auto entries = list_directory(dir / "closed", 1, kAccounts);
+  const auto around = list_directory(dir.path(), 2, kAccounts);
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_FALSE(entries);
+  EXPECT_EQ(entries.error().code(), Code::kInternal);
+  EXPECT_NE(entries.error().message().find(dir / "closed"), std::string::npos);
+  // Deeper down it is left out.
+  ASSERT_TRUE(around);
+  EXPECT_EQ(paths_of(*around), std::vector<std::string>{dir / "closed"});
+}
+
 TEST(MakeDirectory, MakesAllLevelsForTheOwner) {
   const testing::TempDir dir;
   const auto made = make_directory(dir / "a/b/c/", kOwner, kAccounts);
