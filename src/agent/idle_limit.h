@@ -4,26 +4,31 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
+#include <span>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "http/body.h"
 #include "http/exchange.h"
+#include "net/task.h"
 
 namespace alcove::agent {
 
-// Cuts a client's connection when nothing has come from it for a while. Must not outlive the
-// exchange.
-class IdleLimit {
+// A request's body whose client is cut off when nothing comes from it for a while. Only the time
+// that a read waits counts: what is done with the bytes may take as long as it does. Must not
+// outlive the exchange.
+class IdleLimitedBody final : public http::BodyReader {
  public:
-  IdleLimit(const boost::asio::any_io_executor& executor, http::Exchange& exchange,
-            std::chrono::steady_clock::duration limit);
-  ~IdleLimit();
-  IdleLimit(const IdleLimit&) = delete;
-  IdleLimit& operator=(const IdleLimit&) = delete;
+  IdleLimitedBody(const boost::asio::any_io_executor& executor, http::Exchange& exchange,
+                  std::chrono::steady_clock::duration limit);
+  ~IdleLimitedBody() override;
+  IdleLimitedBody(const IdleLimitedBody&) = delete;
+  IdleLimitedBody& operator=(const IdleLimitedBody&) = delete;
 
-  // Something came.
-  void touch();
+  Task<Result<size_t>> read(std::span<char> buffer) override;
+  std::optional<uint64_t> length() const override;
 
  private:
   struct State;

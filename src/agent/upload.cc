@@ -56,8 +56,8 @@ tl::unexpected<Failure> body_failure(const Error& error) {
 
 using Files = std::vector<UploadedFile>;
 
-Task<Outcome<Files>> receive_single(http::BodyReader& body, IdleLimit& idle,
-                                    net::BlockingPool& pool, const UploadRequest& request) {
+Task<Outcome<Files>> receive_single(http::BodyReader& body, net::BlockingPool& pool,
+                                    const UploadRequest& request) {
   if (!request.path) co_return refuse(400, "the path parameter is missing");
   auto path = resolve_path(*request.path, request.base);
   if (!path) co_return refuse(400, path.error().message());
@@ -66,7 +66,6 @@ Task<Outcome<Files>> receive_single(http::BodyReader& body, IdleLimit& idle,
     const auto count = co_await body.read(file.room());
     if (!count) co_return body_failure(count.error());
     if (*count == 0) break;
-    idle.touch();
     const auto added = co_await file.filled(*count);
     if (!added) co_return file_failure(added.error(), body);
   }
@@ -91,7 +90,7 @@ Outcome<std::string> part_path(const UploadRequest& request, const MultipartPars
   return *std::move(path);
 }
 
-Task<Outcome<Files>> receive_form(http::BodyReader& body, IdleLimit& idle, net::BlockingPool& pool,
+Task<Outcome<Files>> receive_form(http::BodyReader& body, net::BlockingPool& pool,
                                   const UploadRequest& request, std::string boundary) {
   MultipartParser parser(boundary);
   std::vector<char> buffer(kReadSize);
@@ -105,7 +104,6 @@ Task<Outcome<Files>> receive_form(http::BodyReader& body, IdleLimit& idle, net::
       case MultipartParser::Kind::kNeedMore: {
         const auto count = co_await body.read(buffer);
         if (!count) co_return body_failure(count.error());
-        idle.touch();
         if (*count == 0) {
           parser.feed_end();
         } else {
@@ -141,7 +139,6 @@ Task<Outcome<Files>> receive_form(http::BodyReader& body, IdleLimit& idle, net::
           const auto count = co_await body.read(buffer);
           if (!count) co_return body_failure(count.error());
           if (*count == 0) co_return files;
-          idle.touch();
         }
       }
     }
@@ -173,20 +170,19 @@ Task<void> receive_upload(http::Exchange& exchange, net::BlockingPool& pool,
                           UploadRequest request) {
   const auto content_type =
       parse_media_type(exchange.request().headers.get("Content-Type").value_or(""));
+  IdleLimitedBody received(co_await boost::asio::this_coro::executor, exchange, kIdleLimit);
   std::optional<GunzipBody> decompressed;
-  if (request.compressed) decompressed.emplace(exchange.body());
-  http::BodyReader& body =
-      decompressed ? static_cast<http::BodyReader&>(*decompressed) : exchange.body();
-  IdleLimit idle(co_await boost::asio::this_coro::executor, exchange, kIdleLimit);
+  if (request.compressed) decompressed.emplace(received);
+  http::BodyReader& body = decompressed ? static_cast<http::BodyReader&>(*decompressed) : received;
   Outcome<Files> files;
   if (content_type && content_type->value == "application/octet-stream") {
-    files = co_await receive_single(body, idle, pool, request);
+    files = co_await receive_single(body, pool, request);
   } else if (content_type && content_type->value.starts_with("multipart/")) {
     const auto boundary = content_type->parameters.find("boundary");
     if (boundary == content_type->parameters.end() || boundary->second.empty()) {
       files = refuse(500, "multipart: the boundary is missing");
     } else {
-      files = co_await receive_form(body, idle, pool, request, boundary->second);
+      files = co_await receive_form(body, pool, request, boundary->second);
     }
   } else {
     files = refuse(400, "Content-Type must be multipart/form-data or application/octet-stream");
