@@ -27,6 +27,8 @@ constexpr std::array<uint32_t, 5> kNetworkMagics = {0x6969, 0xFF534D42, 0x517B, 
 
 // Enough for a few hundred events; more are taken by the next call.
 constexpr size_t kReadSize = 16 * 1024;
+// The events of one rename follow each other closely; only renames at the same moment come between.
+constexpr size_t kMostMoves = 1024;
 
 Result<void> check_directory(const std::string& path, const WatchOptions& options) {
   struct stat info{};
@@ -63,9 +65,9 @@ std::string child_path(const std::string& directory, std::string_view name) {
   return directory.empty() ? std::string(name) : cat(directory, "/", name);
 }
 
-bool is_below(const std::string& path, const std::string& directory) {
-  return path.size() > directory.size() && path.starts_with(directory) &&
-         path[directory.size()] == '/';
+bool is_or_is_below(const std::string& path, const std::string& directory) {
+  return path.starts_with(directory) &&
+         (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
 struct DirectoryCloser {
@@ -168,7 +170,7 @@ Result<void> TreeWatch::watch_below(const std::string& relative, Events* found) 
 
 void TreeWatch::forget_below(const std::string& relative) {
   for (auto at = directories_.begin(); at != directories_.end();) {
-    if (at->second == relative || is_below(at->second, relative)) {
+    if (is_or_is_below(at->second, relative)) {
       (void)::inotify_rm_watch(fd_.get(), at->first);
       at = directories_.erase(at);
     } else {
@@ -177,15 +179,29 @@ void TreeWatch::forget_below(const std::string& relative) {
   }
 }
 
+void TreeWatch::remember_move(uint32_t cookie, std::string from) {
+  if (moves_.size() >= kMostMoves) moves_.pop_front();
+  moves_.push_back({cookie, std::move(from)});
+}
+
+std::optional<std::string> TreeWatch::take_move(uint32_t cookie) {
+  const auto found = std::find_if(moves_.begin(), moves_.end(),
+                                  [&](const Move& move) { return move.cookie == cookie; });
+  if (found == moves_.end()) return std::nullopt;
+  std::string from = std::move(found->from);
+  moves_.erase(found);
+  return from;
+}
+
 bool TreeWatch::rename_below(const std::string& from, const std::string& to) {
   bool found = false;
   for (auto& [watch, directory] : directories_) {
-    if (directory == from) {
-      directory = to;
-      found = true;
-    } else if (is_below(directory, from)) {
-      directory = cat(to, directory.substr(from.size()));
-    }
+    if (!is_or_is_below(directory, from)) continue;
+    found = found || directory == from;
+    directory = cat(to, directory.substr(from.size()));
+  }
+  for (Move& move : moves_) {
+    if (is_or_is_below(move.from, from)) move.from = cat(to, move.from.substr(from.size()));
   }
   return found;
 }
@@ -239,29 +255,32 @@ Result<void> TreeWatch::translate(const inotify_event& event, Events& events) {
 Result<void> TreeWatch::follow_directory(const inotify_event& event, const std::string& name,
                                          Events& events) {
   if ((event.mask & IN_MOVED_FROM) != 0) {
-    move_ = Move{event.cookie, name};
+    remember_move(event.cookie, name);
     return {};
   }
-  if ((event.mask & IN_MOVED_TO) != 0 && move_ && move_->cookie == event.cookie) {
+  if ((event.mask & (IN_CREATE | IN_MOVED_TO)) == 0) return {};
+  const auto from = take_move(event.cookie);
+  // Of what has left this place nothing is left to hear.
+  std::erase_if(moves_, [&](const Move& move) { return is_or_is_below(move.from, name); });
+  if (from) {
     // What was here before is replaced; an empty directory at most.
     forget_below(name);
-    const bool was_watched = rename_below(move_->from, name);
-    move_.reset();
-    // Renamed before its creation was handled.
-    return was_watched ? Result<void>() : watch_below(name, &events);
+    // Else it was renamed before its creation was handled.
+    if (rename_below(*from, name)) return {};
   }
-  if ((event.mask & (IN_CREATE | IN_MOVED_TO)) != 0) return watch_below(name, &events);
-  return {};
+  return watch_below(name, &events);
 }
 
 void TreeWatch::report_self(uint32_t mask, bool is_root, const std::string& relative,
                             Events& events) {
   if (!is_root) {
     // The directory above reports the rest; here only: it left the tree.
-    if ((mask & IN_MOVE_SELF) != 0 && move_ && move_->from == relative) {
-      forget_below(relative);
-      move_.reset();
-    }
+    if ((mask & IN_MOVE_SELF) == 0) return;
+    const auto left = std::find_if(moves_.begin(), moves_.end(),
+                                   [&](const Move& move) { return move.from == relative; });
+    if (left == moves_.end()) return;
+    moves_.erase(left);
+    forget_below(relative);
     return;
   }
   if ((mask & IN_MOVE_SELF) != 0) {

@@ -5,6 +5,7 @@
 #include <sys/inotify.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,6 +70,9 @@ class TreeWatch {
   // False if it vanished meanwhile.
   Result<bool> add_watch(const std::string& relative);
   void forget_below(const std::string& relative);
+  void remember_move(uint32_t cookie, std::string from);
+  // Where the directory of the rename with this cookie was.
+  std::optional<std::string> take_move(uint32_t cookie);
   // False if the directory was not watched.
   bool rename_below(const std::string& from, const std::string& to);
 
@@ -84,7 +88,9 @@ class TreeWatch {
   const std::shared_ptr<const Accounts> accounts_;
   // By watch descriptor: the directory's path relative to the root, which is "".
   std::unordered_map<int, std::string> directories_;
-  std::optional<Move> move_;
+  // Oldest first. Renames in different directories may come interleaved. Bounded: of some nothing
+  // more is heard, because they were not watched.
+  std::deque<Move> moves_;
 };
 
 }  // namespace alcove::agent

@@ -212,6 +212,99 @@ TEST_F(TreeWatchTest, RefusesWhatIsNoDirectory) {
   EXPECT_NE(file.error().message().find("is not a directory"), std::string::npos);
 }
 
+// Renames in different directories may run at once, and the kernel's events of them be mixed. Here
+// they are taken from the kernel, put into such an order and handed to the watch by a pipe in the
+// place of its descriptor.
+class MixedMovesTest : public TreeWatchTest {
+ protected:
+  // `order` has an index into what the kernel reports, for each event in turn.
+  Texts take_in_order(TreeWatch& watch, const std::vector<size_t>& order) {
+    alignas(inotify_event) char buffer[4096];
+    const ssize_t size = ::read(watch.fd(), buffer, sizeof buffer);
+    std::vector<std::string_view> events;
+    for (ssize_t at = 0; at < size;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+      const size_t length = sizeof(inotify_event) + event->len;
+      events.emplace_back(buffer + at, length);
+      at += static_cast<ssize_t>(length);
+    }
+    EXPECT_EQ(events.size(), order.size());
+    std::string mixed;
+    for (const size_t index : order) mixed += events.at(index);
+
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    EXPECT_EQ(::write(ends[1], mixed.data(), mixed.size()), static_cast<ssize_t>(mixed.size()));
+    const UniqueFd kernel(::fcntl(watch.fd(), F_DUPFD_CLOEXEC, 0));
+    EXPECT_GE(::dup3(ends[0], watch.fd(), O_CLOEXEC), 0);
+    Texts all;
+    const auto taken = watch.take();
+    EXPECT_TRUE(taken) << taken.error().message();
+    if (taken) {
+      for (const FilesystemEvent& event : *taken) all.push_back(text_of(event));
+    }
+    EXPECT_GE(::dup3(kernel.get(), watch.fd(), O_CLOEXEC), 0);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    return all;
+  }
+};
+
+TEST_F(MixedMovesTest, DirectoriesRenamedAtOnceAreFollowed) {
+  fs::create_directories(dir_ / "a/old/deep");
+  fs::create_directories(dir_ / "b/old/deep");
+  const auto watch = open_recursive();
+  fs::rename(dir_ / "a/old", dir_ / "a/new");
+  fs::rename(dir_ / "b/old", dir_ / "b/new");
+  // Each is MOVED_FROM, MOVED_TO, MOVE_SELF.
+  EXPECT_EQ(take_in_order(*watch, {0, 3, 1, 4, 2, 5}),
+            (Texts{"RENAME a/old", "RENAME b/old", "CREATE a/new", "CREATE b/new"}));
+  write_text(dir_ / "a/new/deep/file", "x");
+  write_text(dir_ / "b/new/file", "x");
+  EXPECT_EQ(texts(*watch), (Texts{"CREATE a/new/deep/file", "WRITE a/new/deep/file",
+                                  "CREATE b/new/file", "WRITE b/new/file"}));
+}
+
+TEST_F(MixedMovesTest, DirectoriesThatLeaveAtOnceAreForgotten) {
+  const testing::TempDir elsewhere;
+  fs::create_directories(dir_ / "a/one");
+  fs::create_directories(dir_ / "b/two");
+  const auto watch = open_recursive();
+  fs::rename(dir_ / "a/one", elsewhere / "one");
+  fs::rename(dir_ / "b/two", elsewhere / "two");
+  EXPECT_EQ(take_in_order(*watch, {0, 2, 1, 3}), (Texts{"RENAME a/one", "RENAME b/two"}));
+  write_text(elsewhere / "one/file", "x");
+  write_text(elsewhere / "two/file", "x");
+  EXPECT_EQ(texts(*watch), Texts{});
+}
+
+TEST_F(MixedMovesTest, DirectoryThatLeavesWhileTheOneAboveIsRenamedIsForgotten) {
+  const testing::TempDir elsewhere;
+  fs::create_directories(dir_ / "a/one");
+  const auto watch = open_recursive();
+  fs::rename(dir_ / "a/one", elsewhere / "one");
+  fs::rename(dir_ / "a", dir_ / "b");
+  EXPECT_EQ(take_in_order(*watch, {0, 2, 3, 1, 4}),
+            (Texts{"RENAME a/one", "RENAME a", "CREATE b"}));
+  write_text(elsewhere / "one/file", "x");
+  EXPECT_EQ(texts(*watch), Texts{});
+}
+
+TEST_F(TreeWatchTest, DirectoryInThePlaceOfOneThatLeftUnwatchedIsFollowed) {
+  const testing::TempDir elsewhere;
+  const auto watch = open_recursive();
+  // It is gone before it can be watched.
+  fs::create_directory(dir_ / "a");
+  fs::rename(dir_ / "a", elsewhere / "a");
+  EXPECT_EQ(texts(*watch), (Texts{"CREATE a", "RENAME a"}));
+  fs::create_directory(dir_ / "x");
+  EXPECT_EQ(texts(*watch), Texts{"CREATE x"});
+  fs::rename(dir_ / "x", dir_ / "a");
+  EXPECT_EQ(texts(*watch), (Texts{"RENAME x", "CREATE a"}));
+  write_text(dir_ / "a/file", "x");
+  EXPECT_EQ(texts(*watch), (Texts{"CREATE a/file", "WRITE a/file"}));
+}
+
 TEST_F(TreeWatchTest, LostEventsAreAnError) {
   const auto watch = open(dir_.path());
   const std::string limit = testing::read_text("/proc/sys/fs/inotify/max_queued_events");
