@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/defer.h"
+#include "base/log.h"
 #include "base/sha256.h"
 #include "base/strings.h"
 #include "jail/jail_machine.h"
@@ -187,25 +188,44 @@ Result<std::unique_ptr<sandbox::Machine>> JailDriver::boot(const sandbox::BootSp
 
 Result<std::unique_ptr<sandbox::Machine>> JailDriver::adopt(const SandboxId& id,
                                                             const std::string& record_text) {
-  ALCOVE_TRY_ASSIGN(JailRecord record, parse_jail_record(record_text));
   auto gone = [&](const char* why) {
     return fail(Code::kNotFound, cat("sandbox ", id.str(), " is gone: ", why));
   };
+  auto parsed = parse_jail_record(record_text);
+  // Nobody will ever find it by this.
+  if (!parsed) return gone(parsed.error().message().c_str());
+  JailRecord record = *std::move(parsed);
+  // Only what the kernel says about the process shows that it is gone. A shortage here, say of
+  // descriptors, must not cost anybody their sandbox.
+  auto unclear = [&](Error error) {
+    if (error.code() == Code::kNotFound) return gone(error.message().c_str());
+    return fail(std::move(error).context(cat("take over sandbox ", id.str())));
+  };
   if (record.cgroup_prefix != impl_->options.cgroup_prefix) return gone("other cgroup prefix");
   auto pidfd = sys::open_pidfd(record.pid);
-  if (!pidfd) return gone("no such process");
+  // EINVAL: the number is a thread's by now.
+  if (!pidfd && pidfd.error().error_number() == EINVAL) return gone("its pid has another process");
+  if (!pidfd) return unclear(std::move(pidfd).error());
   // With the process held, its number cannot go to another one while we look.
   const auto start_time = sys::process_start_time(record.pid);
-  if (!start_time || *start_time != record.start_time) return gone("its pid has another process");
-  if (!impl_->cgroups.contains(id.str(), record.pid)) return gone("not in its cgroup");
+  if (!start_time) return unclear(start_time.error());
+  if (*start_time != record.start_time) return gone("its pid has another process");
+  const auto contained = impl_->cgroups.contains(id.str(), record.pid);
+  if (!contained) return unclear(contained.error());
+  if (!*contained) return gone("not in its cgroup");
   auto netns = sys::open_file(cat("/proc/", record.pid, "/ns/net"), O_RDONLY);
-  if (!netns) return gone("no network namespace");
+  if (!netns) return unclear(std::move(netns).error());
   auto template_ns = open_template_namespace(record.pid);
-  if (!template_ns) return gone("no user namespace");
-  ALCOVE_TRY(impl_->pairs.adopt(record.pool_key, record.range, std::move(*template_ns)));
+  if (!template_ns) return unclear(std::move(template_ns).error());
+  if (const auto ours = impl_->pairs.adopt(record.pool_key, record.range, std::move(*template_ns));
+      !ours) {
+    return unclear(Error(Code::kUnavailable, ours.error().message()));
+  }
   const auto shared_netns = std::make_shared<const UniqueFd>(std::move(*netns));
   if (relay::RelayClient* relay = impl_->options.relay.get()) {
-    ALCOVE_TRY(relay->finish_open(relay->begin_open(id, record.egress, shared_netns)));
+    const auto opened = relay->finish_open(relay->begin_open(id, record.egress, shared_netns));
+    // Then it reaches nothing, or what it reached before, until a relay is told of it again.
+    if (!opened) log_warn(cat("egress of sandbox ", id.str(), ": ", opened.error().message()));
   }
   return std::make_unique<JailMachine>(impl_, id, std::move(record), std::move(*pidfd),
                                        shared_netns);

@@ -2,10 +2,12 @@
 // Copyright the alcove authors
 #include "jail/jail_driver.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -252,6 +254,36 @@ TEST_F(JailDriverTest, AdoptTrustsNoRecordThatDoesNotFit) {
   EXPECT_FALSE(driver_->adopt(spec.id, "{}"));
   EXPECT_FALSE(driver_->adopt(spec.id, "nonsense"));
   EXPECT_TRUE(driver_->adopt(spec.id, to_json(good)));
+}
+
+TEST_F(JailDriverTest, AShortageOfDescriptorsIsNotTheEndOfASandbox) {
+  const sandbox::BootSpec spec = make_spec();
+  Machine* machine = boot(spec);
+  ASSERT_NE(machine, nullptr);
+  const std::string record = machine->record();
+  machines_.clear();
+  driver_.reset();
+  start_driver();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const UniqueFd lowest(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  // One more with each try, so that each step is the first that fails.
+  int failures = 0;
+  for (;; ++failures) {
+    ASSERT_LT(failures, 100);
+    rlimit few = before;
+    few.rlim_cur = static_cast<rlim_t>(lowest.get() + 1 + failures);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    auto adopted = driver_->adopt(spec.id, record);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    if (adopted) {
+      machines_.push_back(std::move(*adopted));
+      break;
+    }
+    EXPECT_NE(adopted.error().code(), Code::kNotFound) << adopted.error().message();
+  }
+  EXPECT_GE(failures, 4);
+  EXPECT_EQ(ask(*machines_.back(), "read /proc/sys/kernel/hostname"), "box\n");
 }
 
 TEST_F(JailDriverTest, SweepRemovesWhatIsNotKept) {

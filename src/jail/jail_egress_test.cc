@@ -124,5 +124,18 @@ TEST_F(JailEgressTest, AdoptedSandboxesStayOpenAndOthersAreClosed) {
   EXPECT_TRUE(is_open(**adopted));
 }
 
+TEST_F(JailEgressTest, WithoutARelayASandboxIsTakenOverAndReachesNothing) {
+  Machine* machine = boot_with(EgressPolicy::Reach::kInternet);
+  ASSERT_NE(machine, nullptr);
+  const std::string record = machine->record();
+  restart();
+  ASSERT_TRUE(relay_->stop());
+  auto adopted = driver_->adopt(last_id_, record);
+  ASSERT_TRUE(adopted) << adopted.error().message();
+  EXPECT_FALSE(is_open(**adopted));
+  adopted->reset();
+  restart();
+}
+
 }  // namespace
 }  // namespace alcove::jail

@@ -102,7 +102,8 @@ class Driver {
   // On failure nothing is left behind. Thread-safe.
   virtual Result<std::unique_ptr<Machine>> boot(const BootSpec& spec) = 0;
 
-  // Takes over a sandbox that an earlier server started; kNotFound if it is gone.
+  // Takes over a sandbox that an earlier server started; kNotFound if it is gone. After any other
+  // failure nobody knows: it may live, and may be taken over later.
   virtual Result<std::unique_ptr<Machine>> adopt(const SandboxId& id,
                                                  const std::string& record) = 0;
 

@@ -234,9 +234,20 @@ std::vector<pid_t> CgroupTree::members(const std::string& name) const {
   return pids;
 }
 
-bool CgroupTree::contains(const std::string& name, pid_t pid) const {
-  const std::vector<pid_t> pids = members(name);
-  return std::ranges::find(pids, pid) != pids.end();
+Result<bool> CgroupTree::contains(const std::string& name, pid_t pid) const {
+  Result<void> unread;
+  for (const std::string& base : bases()) {
+    const auto text = fs_->read(cat(base, "/", name, "/cgroup.procs"));
+    if (!text) {
+      if (text.error().code() != Code::kNotFound) unread = fail(text.error());
+      continue;
+    }
+    for (const std::string_view line : split(*text, '\n')) {
+      if (parse_number<pid_t>(line) == pid) return true;
+    }
+  }
+  ALCOVE_TRY(std::move(unread));
+  return false;
 }
 
 std::set<std::string> CgroupTree::list() const {

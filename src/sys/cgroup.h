@@ -45,7 +45,7 @@ class CgroupTree {
   Result<void> create(const std::string& name, const CgroupLimits& limits) const;
   Result<CgroupEntry> enter(const std::string& name) const;
   Result<CgroupUsage> usage(const std::string& name) const;
-  bool contains(const std::string& name, pid_t pid) const;
+  Result<bool> contains(const std::string& name, pid_t pid) const;
 
   // Every name in any of the hierarchies.
   std::set<std::string> list() const;

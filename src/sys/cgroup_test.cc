@@ -340,8 +340,8 @@ TEST(CgroupTreeRoot, HoldsCountsAndKillsARealProcess) {
   while (usage && usage->pids != 1 && steady_clock::now() < deadline) usage = tree->usage("box");
   ASSERT_TRUE(usage) << usage.error().message();
   EXPECT_EQ(usage->pids, 1u);
-  EXPECT_TRUE(tree->contains("box", child));
-  EXPECT_FALSE(tree->contains("box", ::getpid()));
+  EXPECT_TRUE(*tree->contains("box", child));
+  EXPECT_FALSE(*tree->contains("box", ::getpid()));
   std::thread reaper([&] { ::waitpid(child, nullptr, 0); });
   EXPECT_TRUE(tree->kill("box", deadline));
   reaper.join();
