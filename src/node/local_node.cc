@@ -2,6 +2,8 @@
 // Copyright the alcove authors
 #include "node/local_node.h"
 
+#include <poll.h>
+
 #include <algorithm>
 
 #include <boost/asio/as_tuple.hpp>
@@ -16,6 +18,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "net/event_loops.h"
+#include "net/timer.h"
 #include "node/introduce_agent.h"
 #include "node/sandbox_log.h"
 
@@ -27,9 +30,9 @@ namespace {
 // Below this share of free space creates are refused, so that sandboxes that run are not the ones
 // who find the disk full.
 constexpr double kMinimumFreeShare = 0.05;
-// An agent that runs answers within a millisecond or two. A kill waits no longer for one that does
-// not: its last lines are lost instead.
-constexpr std::chrono::milliseconds kFetchBeforeEnd{250};
+// Between tries to clear away what an ended sandbox has left.
+constexpr std::chrono::seconds kFirstRemovalPause{1};
+constexpr std::chrono::seconds kLongestRemovalPause{60};
 // Limits together may exceed the pool, but a single sandbox cannot fill it.
 constexpr uint64_t kGreediestDivisor = 2;
 
@@ -247,16 +250,33 @@ Task<Result<void>> LocalNode::retire(SandboxPtr sandbox, Ending ending) {
 
 void LocalNode::remove_remains(SandboxPtr sandbox) {
   auto job = [this, sandbox] {
-    if (auto destroyed = sandbox->machine().destroy(); !destroyed) {
-      log_warn(
-          cat("clean up sandbox ", sandbox->record().id.str(), ": ", destroyed.error().message()));
-    }
-    if (auto removed = deps_.uppers.remove(sandbox->record().id); !removed) {
-      log_warn(cat("delete files of sandbox ", sandbox->record().id.str(), ": ",
-                   removed.error().message()));
-    }
+    if (clear_away(*sandbox)) return;
+    asio::post(deps_.loop, [this, sandbox] { net::spawn(deps_.loop, remove_later(sandbox)); });
   };
   if (!deps_.kernel_pool.submit(job)) job();
+}
+
+Result<void> LocalNode::clear_away(RunningSandbox& sandbox) {
+  const SandboxId& id = sandbox.record().id;
+  auto destroyed = sandbox.machine().destroy();
+  if (!destroyed) log_warn(cat("clean up sandbox ", id.str(), ": ", destroyed.error().message()));
+  auto removed = deps_.uppers.remove(id);
+  if (!removed) {
+    log_warn(cat("delete files of sandbox ", id.str(), ": ", removed.error().message()));
+  }
+  return destroyed ? removed : destroyed;
+}
+
+Task<void> LocalNode::remove_later(SandboxPtr sandbox) {
+  for (auto pause = kFirstRemovalPause;; pause = std::min(2 * pause, kLongestRemovalPause)) {
+    co_await net::sleep_for(pause);
+    if (stopped_) co_return;
+    // A thread of the pool is not for waiting for a process that hangs in the kernel.
+    pollfd ended{sandbox->machine().exit_fd(), POLLIN, 0};
+    if (::poll(&ended, 1, 0) != 1) continue;
+    auto gone = co_await deps_.kernel_pool.run([this, sandbox] { return clear_away(*sandbox); });
+    if (gone) co_return;
+  }
 }
 
 LocalNode::SandboxPtr LocalNode::find_running(const SandboxId& id) const {

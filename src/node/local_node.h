@@ -89,10 +89,23 @@ class LocalNode final : public Node {
   Task<bool> wait_while_ending(SandboxId id) const;
   // Starts and ends of processes, as the agent tells them; none if it does not in time.
   Task<Log> fetch_process_lines(SandboxPtr sandbox, std::chrono::milliseconds limit) const;
+  // Of all of them, on a loop of its own. Blocks, for a fraction of a second in most cases.
+  std::vector<Log> fetch_all_process_lines(const std::vector<SandboxPtr>& sandboxes) const;
   // Makes the end durable, with the log. Blocks.
   Result<void> store_end(const store::Sandbox& record, const Log& log);
   Task<void> expire(SandboxPtr sandbox);
+  // In the background, until it succeeds.
   void remove_remains(SandboxPtr sandbox);
+  Task<void> remove_later(SandboxPtr sandbox);
+  // What the kernel and the disk hold of an ended one. Blocks.
+  Result<void> clear_away(RunningSandbox& sandbox);
+
+  // Those of an earlier server: running ones are admitted, expired ones ended, the records of
+  // others dropped. Returns those of which nobody can say now whether they live. Blocks.
+  Result<std::vector<store::Sandbox>> take_over(std::vector<store::Sandbox> records);
+  Task<void> take_over_later();
+  // Ends sandboxes that are not in the registry, and makes that durable. Blocks.
+  Result<void> end_outside(const std::vector<SandboxPtr>& sandboxes, Ending ending);
 
   Dependencies deps_;
   const std::string agent_hash_;
@@ -103,6 +116,8 @@ class LocalNode final : public Node {
   std::set<SandboxId> ending_;
   // On the loop only.
   std::unordered_map<SandboxId, std::unique_ptr<Watch>> watches_;
+  // Neither taken over nor known to be gone. On the loop, or while it does not run.
+  std::vector<store::Sandbox> unclear_;
   std::atomic<bool> stopped_{false};
   // When old logs were last thrown away.
   std::atomic<WallTime> logs_tidied_at_{WallTime{}};

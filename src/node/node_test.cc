@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <future>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include "base/strings.h"
 #include "base/time_format.h"
 #include "http/server.h"
 #include "image/testing/temp_dir.h"
@@ -117,12 +119,13 @@ class LocalNodeTest : public ::testing::Test {
 
   // Work that follows in the background: true as soon as the condition holds.
   template <typename Condition>
-  static bool eventually(Condition condition) {
-    for (int i = 0; i < 2000; ++i) {
-      if (condition()) return true;
+  static bool eventually(Condition condition, std::chrono::seconds within = 5s) {
+    const auto deadline = std::chrono::steady_clock::now() + within;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
       std::this_thread::sleep_for(2ms);
     }
-    return false;
+    return true;
   }
   bool nothing_left() {
     return eventually([this] {
@@ -239,6 +242,24 @@ TEST_F(LocalNodeTest, KillIsDurableTellsEveryoneAndCleansUp) {
   EXPECT_EQ(told, 2);
 }
 
+TEST_F(LocalNodeTest, WhatIsLeftOfAKilledOneIsRemovedLater) {
+  loops_.start();
+  const auto made = wait(node_->create(request()));
+  ASSERT_TRUE(made);
+  {
+    const std::lock_guard lock(driver_.state->mutex);
+    driver_.state->failing_destroys = 2;
+  }
+  const SandboxId id = (*made)->record().id;
+  EXPECT_TRUE(*wait(node_->kill(id)));
+  EXPECT_TRUE(eventually(
+      [&] {
+        const std::lock_guard lock(driver_.state->mutex);
+        return driver_.state->destroyed.contains(id.str());
+      },
+      10s));
+}
+
 TEST_F(LocalNodeTest, ExpiresAtItsEnd) {
   loops_.start();
   const auto made = wait(node_->create(request(1s)));
@@ -311,6 +332,53 @@ TEST_F(LocalNodeTest, AdoptsTheLivingAndClearsTheRest) {
   EXPECT_FALSE(std::filesystem::exists(dir_.path() + "/agents/older-agent"));
 }
 
+TEST_F(LocalNodeTest, WhatCannotBeTakenOverNowIsKeptAndTakenOverLater) {
+  const WallTime now = clock_.now();
+  for (const char* id : {"iunclear", "iexpiring", "ialive"}) {
+    ASSERT_TRUE(uppers_.create(SandboxId(id), 1));
+    ASSERT_TRUE(store_.put_sandbox(stored(id, now + 1h)));
+  }
+  ASSERT_TRUE(store_.put_sandbox(stored("iexpiring", now + 1s)));
+  driver_.adoptable = {"iunclear", "iexpiring", "ialive"};
+  driver_.unclear = {"iunclear", "iexpiring"};
+  for (const char* hash : {"old-agent", "agent-hash"}) {
+    std::filesystem::create_directories(dir_.path() + "/agents/" + hash);
+  }
+
+  ASSERT_TRUE(node_->adopt_existing());
+  EXPECT_EQ(node_->list().size(), 1u);
+  EXPECT_EQ(store_.list_sandboxes()->size(), 3u);
+  EXPECT_EQ(uppers_.list()->size(), 3u);
+  EXPECT_EQ(driver_.swept_keep.size(), 3u);
+  EXPECT_TRUE(std::filesystem::exists(dir_.path() + "/agents/old-agent"));
+
+  loops_.start();
+  {
+    const std::lock_guard lock(driver_.state->mutex);
+    driver_.unclear.clear();
+  }
+  EXPECT_TRUE(eventually([&] { return node_->find(SandboxId("iunclear")) != nullptr; }, 10s));
+  EXPECT_TRUE(eventually([&] { return uppers_.list()->size() == 2; }));
+  EXPECT_EQ(store_.list_sandboxes()->size(), 2u);
+  EXPECT_EQ(node_->find(SandboxId("iexpiring")), nullptr);
+}
+
+TEST_F(LocalNodeTest, EndAllEndsAlsoWhatWasNotTakenOver) {
+  for (const char* id : {"iunclear", "ialive"}) {
+    ASSERT_TRUE(uppers_.create(SandboxId(id), 1));
+    ASSERT_TRUE(store_.put_sandbox(stored(id, clock_.now() + 1h)));
+  }
+  driver_.adoptable = {"ialive"};
+  driver_.unclear = {"iunclear"};
+  std::filesystem::create_directories(dir_.path() + "/agents");
+  ASSERT_TRUE(node_->adopt_existing());
+  node_->end_all();
+  EXPECT_TRUE(nothing_left());
+  EXPECT_TRUE(driver_.swept_keep.empty());
+  EXPECT_TRUE(store_.list_sandboxes()->empty());
+  EXPECT_TRUE(node_->list().empty());
+}
+
 TEST_F(LocalNodeTest, AdoptsTheLivingAlthoughTheDeadDoNotGo) {
   ASSERT_TRUE(store_.put_sandbox(stored("ialive", clock_.now() + 1h)));
   driver_.adoptable = {"ialive"};
@@ -377,6 +445,41 @@ TEST_F(LocalNodeTest, AgentsWithoutAJournalLeaveTheLifecycle) {
     ASSERT_TRUE(*wait(node_->kill(id)));
     EXPECT_EQ(wait(node_->read_log(id, TeamId("team"))).value()->size(), 2u) << answer;
   }
+}
+
+TEST_F(LocalNodeTest, LogsOfWhatEndsAtOrAfterAStartHaveTheirProcessesToo) {
+  const WallTime now = clock_.now();
+  ASSERT_TRUE(store_.put_sandbox(stored("iexpired", now - 1s)));
+  ASSERT_TRUE(store_.put_sandbox(stored("ialive", now + 1h)));
+  driver_.adoptable = {"iexpired", "ialive"};
+  std::filesystem::create_directories(dir_.path() + "/agents");
+  journal_ = kJournal;
+  loops_.start();  // the agent's; a real start adopts before it
+  ASSERT_TRUE(node_->adopt_existing());
+  node_->end_all();
+  for (const char* id : {"iexpired", "ialive"}) {
+    const auto ended = store_.find_ended_sandbox(SandboxId(id));
+    ASSERT_TRUE(ended && *ended) << id;
+    const auto lines = messages(decode_log((*ended)->log).value());
+    EXPECT_NE(std::ranges::find(lines, "process 7 started: sleep 1"), lines.end()) << id;
+  }
+}
+
+Task<void> send_nothing(http::Exchange& exchange);
+
+TEST_F(LocalNodeTest, AgentsThatHangDoNotHoldUpAStart) {
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(store_.put_sandbox(stored(cat("iexpired", i).c_str(), clock_.now() - 1s)));
+    driver_.adoptable.insert(cat("iexpired", i));
+  }
+  std::filesystem::create_directories(dir_.path() + "/agents");
+  on_journal_ = send_nothing;
+  loops_.start();
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_TRUE(node_->adopt_existing());
+  // All at once, not one after the other.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 3s);
+  EXPECT_TRUE(store_.list_sandboxes()->empty());
 }
 
 Task<void> send_nothing(http::Exchange& exchange) {

@@ -10,6 +10,7 @@
 #include "agent/client.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "net/event_loops.h"
 #include "net/tcp_stream.h"
 #include "node/local_node.h"
 
@@ -20,6 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr uint16_t kAgentPort = 49983;
 constexpr std::chrono::milliseconds kFetchOnRequest = 2s;
+constexpr size_t kFetchedAtOnce = 64;
 // What is kept of ended sandboxes: for how long, how much of each and of all.
 constexpr std::chrono::hours kKept = 7 * 24h;
 constexpr size_t kMaxLogBytes = 256u << 10;
@@ -74,6 +76,21 @@ Task<Log> LocalNode::fetch_process_lines(SandboxPtr sandbox,
     log.push_back(process_line(line));
   }
   co_return log;
+}
+
+std::vector<Log> LocalNode::fetch_all_process_lines(
+    const std::vector<SandboxPtr>& sandboxes) const {
+  std::vector<Log> logs(sandboxes.size());
+  for (size_t next = 0; next < sandboxes.size();) {
+    boost::asio::io_context loop(/*concurrency_hint=*/1);
+    for (size_t i = 0; i < kFetchedAtOnce && next < sandboxes.size(); ++i, ++next) {
+      net::spawn(loop, [](const LocalNode* self, SandboxPtr sandbox, Log& log) -> Task<void> {
+        log = co_await self->fetch_process_lines(std::move(sandbox), kFetchBeforeEnd);
+      }(this, sandboxes[next], logs[next]));
+    }
+    loop.run();
+  }
+  return logs;
 }
 
 Task<Result<std::optional<Log>>> LocalNode::read_log(SandboxId id, TeamId team) {

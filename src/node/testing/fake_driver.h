@@ -28,6 +28,8 @@ class FakeDriver final : public sandbox::Driver {
     std::map<std::string, int> exit_fds;
     std::map<std::string, network::EgressPolicy> egress;
     uint16_t agent_port = 0;
+    // How many calls of destroy() fail.
+    int failing_destroys = 0;
     // What every machine says.
     Result<sandbox::Usage> usage = sandbox::Usage{};
   };
@@ -52,9 +54,14 @@ class FakeDriver final : public sandbox::Driver {
     void kill() override {
       const std::lock_guard lock(state_->mutex);
       state_->alive.erase(id_.str());
+      eventfd_write(exit_.get(), 1);
     }
     Result<void> destroy() override {
       const std::lock_guard lock(state_->mutex);
+      if (state_->failing_destroys > 0) {
+        --state_->failing_destroys;
+        return fail(Code::kDeadlineExceeded, "it does not end");
+      }
       state_->destroyed.insert(id_.str());
       return {};
     }
@@ -70,6 +77,8 @@ class FakeDriver final : public sandbox::Driver {
   bool fail_sweep = false;
   // Which records adopt() finds alive.
   std::set<std::string> adoptable;
+  // Of which it cannot tell whether they live.
+  std::set<std::string> unclear;
   std::vector<SandboxId> swept_keep;
 
   std::string isolation_class() const override { return "fake"; }
@@ -83,6 +92,10 @@ class FakeDriver final : public sandbox::Driver {
   }
   Result<std::unique_ptr<sandbox::Machine>> adopt(const SandboxId& id,
                                                   const std::string& record) override {
+    {
+      const std::lock_guard lock(state->mutex);
+      if (unclear.contains(record)) return fail(Code::kResourceExhausted, "too many open files");
+    }
     if (!adoptable.contains(record)) return fail(Code::kNotFound, "gone");
     return std::make_unique<FakeMachine>(state, id);
   }
