@@ -5,18 +5,22 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <map>
 #include <stdexcept>
 
 #include "base/log.h"
 #include "base/strings.h"
 #include "http/testing/raw_client.h"
 #include "net/listener.h"
+#include "net/tcp_stream.h"
 #include "net/testing/socket_pair.h"
 
 namespace alcove::http {
@@ -470,6 +474,34 @@ TEST(Server, WaitsQuietlyWhenDescriptorsRunOut) {
   EXPECT_LT(turns, 50u);
   EXPECT_EQ(server.connection_count(), 0u);
   net::testing::run_until(loop, [&] { return server.connection_count() == 1; });
+}
+
+TEST(Server, PeersThatVanishedAreFoundInMinutes) {
+  boost::asio::io_context loop(1);
+  std::map<int, int> times;
+  int on = 0;
+  ServerOptions options;
+  options.make_stream = [&](const boost::asio::any_io_executor& executor, UniqueFd fd) {
+    socklen_t size = sizeof on;
+    EXPECT_EQ(::getsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, &size), 0);
+    for (const int option : {TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_USER_TIMEOUT}) {
+      size = sizeof times[option];
+      EXPECT_EQ(::getsockopt(fd.get(), IPPROTO_TCP, option, &times[option], &size), 0);
+    }
+    return std::make_unique<net::TcpStream>(executor, std::move(fd));
+  };
+  Server server(loop, echo, options);
+  auto listener = net::make_listener("127.0.0.1", 0);
+  const uint16_t port = net::local_port(*listener).value();
+  ASSERT_TRUE(server.serve(std::move(*listener)));
+  const auto client = net::start_connect("127.0.0.1", port);
+  net::testing::run_until(loop, [&] { return server.connection_count() == 1; });
+  EXPECT_EQ(on, 1);
+  const int found = times[TCP_KEEPIDLE] + times[TCP_KEEPINTVL] * times[TCP_KEEPCNT];
+  EXPECT_GT(found, 60);
+  EXPECT_LE(found, 300);
+  // It would cut a client that is alive and does not read.
+  EXPECT_EQ(times[TCP_USER_TIMEOUT], 0);
 }
 
 TEST(Server, RefusesASocketThatDoesNotListen) {
