@@ -34,14 +34,16 @@ std::string find_ca_bundle(const std::string& copied, const std::string& own_bun
 
 }  // namespace
 
-Result<std::string> copy_ca_bundle(const std::string& target, const std::string& own_bundle) {
+Result<std::string> copy_ca_bundle(const std::string& target, const std::string& own_bundle,
+                                   CaUse use) {
   const std::string source = find_ca_bundle(target, own_bundle);
   if (source.empty()) return std::string();
   const auto content = sys::read_file(source);
   if (!content) {
     return fail(Code::kFailedPrecondition,
-                cat("the CA bundle for template builds cannot be read: ", content.error().message(),
-                    "; set SSL_CERT_FILE to another one, or serve with --no-build-ca"));
+                cat("this machine's CA bundle cannot be read: ", content.error().message(),
+                    "; set SSL_CERT_FILE to another one",
+                    use == CaUse::kBuildsOnly ? ", or serve with --no-build-ca" : ""));
   }
   // The launcher keeps a copy per file it was shown: the same content stays the same file.
   const auto known = sys::read_file(target);

@@ -74,7 +74,7 @@ TEST(CaBundle, IsTheFileThatTheEnvironmentNames) {
   const image::TempDir dir;
   std::ofstream(dir / "bundle") << "certificates";
   ASSERT_EQ(setenv("SSL_CERT_FILE", (dir / "bundle").c_str(), 1), 0);
-  const auto copied = copy_ca_bundle(dir / "copy", dir / "own");
+  const auto copied = copy_ca_bundle(dir / "copy", dir / "own", CaUse::kBuildsOnly);
   ASSERT_TRUE(copied) << copied.error().message();
   EXPECT_EQ(*copied, dir / "copy");
   EXPECT_EQ(content_of(dir / "copy"), "certificates");
@@ -82,14 +82,19 @@ TEST(CaBundle, IsTheFileThatTheEnvironmentNames) {
   struct stat before{};
   struct stat after{};
   ASSERT_EQ(stat((dir / "copy").c_str(), &before), 0);
-  ASSERT_TRUE(copy_ca_bundle(dir / "copy", dir / "own"));
+  ASSERT_TRUE(copy_ca_bundle(dir / "copy", dir / "own", CaUse::kBuildsOnly));
   ASSERT_EQ(stat((dir / "copy").c_str(), &after), 0);
   EXPECT_EQ(before.st_ino, after.st_ino) << "the same content is the same file";
 
   ASSERT_EQ(setenv("SSL_CERT_FILE", (dir / "missing").c_str(), 1), 0);
-  const auto missing = copy_ca_bundle(dir / "copy", dir / "own");
+  const auto missing = copy_ca_bundle(dir / "copy", dir / "own", CaUse::kBuildsOnly);
   ASSERT_FALSE(missing);
   EXPECT_NE(missing.error().message().find("--no-build-ca"), std::string::npos);
+  // The clients' bundle needs it all the same.
+  const auto needed = copy_ca_bundle(dir / "copy", dir / "own", CaUse::kClientsToo);
+  ASSERT_FALSE(needed);
+  EXPECT_EQ(needed.error().message().find("--no-build-ca"), std::string::npos);
+  EXPECT_NE(needed.error().message().find("SSL_CERT_FILE"), std::string::npos);
   ASSERT_EQ(unsetenv("SSL_CERT_FILE"), 0);
 }
 

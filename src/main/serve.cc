@@ -247,7 +247,8 @@ Result<void> serve(const ServeOptions& options) {
   const bool own_authority = !tls->authority_file().empty();
   if (options.build_ca || own_authority) {
     ALCOVE_TRY_ASSIGN(ca_bundle,
-                      copy_ca_bundle(base.data_dir.ca_bundle(), base.data_dir.trust_bundle()));
+                      copy_ca_bundle(base.data_dir.ca_bundle(), base.data_dir.trust_bundle(),
+                                     own_authority ? CaUse::kClientsToo : CaUse::kBuildsOnly));
   }
   if (own_authority) {
     ALCOVE_TRY(write_trust_bundle(base.data_dir.trust_bundle(), ca_bundle, tls->authority_file()));
