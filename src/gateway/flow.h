@@ -31,6 +31,8 @@ struct LoopState {
   std::shared_ptr<TrafficTable> table;
   std::shared_ptr<BufferPool> buffers;
   std::shared_ptr<Patrol> patrol;
+  // How long a tunnel may be silent of which one end has said all.
+  std::chrono::milliseconds tunnel_linger;
   // What many requests meet at once is logged once.
   std::chrono::steady_clock::time_point next_complaint = {};
 };
@@ -111,6 +113,8 @@ class Flow final : public Interruptible, public Patrolled {
   bool client_gone_ = false;
   // A head is on its way to the client: from now on failures can only cut the connection.
   bool answering_ = false;
+  // One end of a tunnel has said all.
+  bool half_closed_ = false;
   // The side tasks are being ended: what they see now means nothing.
   bool stopping_sides_ = false;
 };

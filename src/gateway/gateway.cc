@@ -37,7 +37,8 @@ Gateway::Gateway(boost::asio::io_context& loop, node::Node& node, GatewayOptions
           LoopState{.executor = loop.get_executor(),
                     .table = std::make_shared<TrafficTable>(loop.get_executor()),
                     .buffers = std::make_shared<BufferPool>(),
-                    .patrol = std::make_shared<Patrol>(loop.get_executor())})),
+                    .patrol = std::make_shared<Patrol>(loop.get_executor()),
+                    .tunnel_linger = options.tunnel_linger})),
       recent_starts_(std::move(options.recent_starts)),
       file_urls_(options.file_urls ? std::move(options.file_urls)
                                    : std::make_shared<FileUrlFinder>(node)),

@@ -26,6 +26,8 @@ struct GatewayOptions {
   std::shared_ptr<FileUrlFinder> file_urls;
   // Outlives the gateway.
   const Clock* clock = nullptr;
+  // How long a switched connection is held of which one end has closed and the other is silent.
+  std::chrono::milliseconds tunnel_linger = std::chrono::minutes(10);
 };
 
 // Passes requests on to ports of sandboxes. One per event loop; it is used on that loop only, and

@@ -402,6 +402,28 @@ TEST_F(GatewayLifeTest, TunnelsAreCutByKillAndByReset) {
   }
 }
 
+TEST_F(GatewayLifeTest, ATunnelWithOneEndClosedAndTheOtherSilentEnds) {
+  on_loop([this] {
+    make_gateway(std::chrono::milliseconds(50));
+    return 0;
+  });
+  for (const bool client_first : {true, false}) {
+    RawPeer client = connect();
+    client.send(request("GET /ws", kServicePort, "Connection: Upgrade\r\nUpgrade: x\r\n"));
+    RawPeer service = service_.accept();
+    service.read_until("\r\n\r\n");
+    service.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n");
+    client.read_until("\r\n\r\n");
+    // With both ends open nobody minds silence.
+    EXPECT_TRUE(client.is_silent(150));
+    RawPeer& first = client_first ? client : service;
+    RawPeer& silent = client_first ? service : client;
+    first.shutdown_write();
+    EXPECT_EQ(silent.read_to_end(), RawPeer::End::kClosed);
+    EXPECT_EQ(first.read_to_end(), RawPeer::End::kReset);
+  }
+}
+
 TEST_F(GatewayLifeTest, ARefusedUpgradeIsAnOrdinaryAnswer) {
   RawPeer client = connect();
   client.send(request("GET /ws", kServicePort, "Connection: Upgrade\r\nUpgrade: websocket\r\n"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the alcove authors
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -40,8 +41,17 @@ Task<void> Flow::copy(net::Stream& from, net::Stream& to) {
     const auto read = co_await from.read_some(buffer.span());
     // Processes that are killed with their sandbox seem to close in good order.
     if (!read || (*read == 0 && !traffic_->running())) co_return cut();
-    if (*read == 0) co_return to.shutdown_write();
+    if (*read == 0) {
+      // The other direction goes on as long as something comes: who closed its socket instead of
+      // saying that it has said all looks the same.
+      half_closed_ = true;
+      to.set_read_deadline(std::chrono::steady_clock::now() + loop_->tunnel_linger);
+      co_return to.shutdown_write();
+    }
     if (!co_await to.write({buffer.span().data(), *read})) co_return cut();
+    if (half_closed_) {
+      from.set_read_deadline(std::chrono::steady_clock::now() + loop_->tunnel_linger);
+    }
     buffer.adapt(*read);
   }
 }

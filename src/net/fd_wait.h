@@ -36,8 +36,10 @@ class FdWait : public std::enable_shared_from_this<FdWait> {
   bool wants_turn() { return ++without_wait_ >= kMostWithoutWait; }
   Task<void> give_turn();
 
+  // Also for a wait under way.
   void set_deadline(Direction direction, std::optional<TimePoint> deadline) {
     side(direction).deadline = deadline;
+    if (side(direction).waiting) arm_timer();
   }
   void cancel(Direction direction);
   void close();

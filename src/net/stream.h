@@ -37,8 +37,8 @@ class Stream {
   // Ends a read or wait under way with kCanceled; no byte is lost. The stream stays usable.
   virtual void cancel_read() = 0;
 
-  // Reads or writes that are not done by then fail with kDeadlineExceeded. One for each direction;
-  // nullopt (the default) waits for ever.
+  // Reads or writes that are not done by then fail with kDeadlineExceeded, also those under way.
+  // One for each direction; nullopt (the default) waits for ever.
   using TimePoint = std::chrono::steady_clock::time_point;
   virtual void set_read_deadline(std::optional<TimePoint> deadline) = 0;
   virtual void set_write_deadline(std::optional<TimePoint> deadline) = 0;

@@ -163,6 +163,13 @@ TEST(TcpStream, CloseCancelAndTaskCancelationEndARead) {
   EXPECT_EQ(end_of_read_after(stop), Code::kCanceled);
 }
 
+TEST(TcpStream, ADeadlineIsAlsoForAReadUnderWay) {
+  const auto limit = [](Stream& stream, TaskGroup&) {
+    stream.set_read_deadline(std::chrono::steady_clock::now() + std::chrono::milliseconds(5));
+  };
+  EXPECT_EQ(end_of_read_after(limit), Code::kDeadlineExceeded);
+}
+
 TEST(TcpStream, AStreamMayDieBeforeItsReader) {
   boost::asio::io_context loop(1);
   auto [one, other] = make_stream_pair(loop);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -35,11 +36,7 @@ class GatewayTest : public testing::Test {
     one_->open_port(kAgentPort, service_.port());
     two_->open_port(kServicePort, service_.port());
     two_->open_port(kAgentPort, service_.port());
-    gateway_ =
-        std::make_unique<Gateway>(loops_.loop(0), node_,
-                                  GatewayOptions{.recent_starts = std::make_shared<RecentStarts>(),
-                                                 .file_urls = nullptr,
-                                                 .clock = &clock_});
+    make_gateway();
     server_ = std::make_unique<http::Server>(loops_.loop(0), [this](http::Exchange& exchange) {
       return gateway_->handle(exchange, route(exchange.request(), {}));
     });
@@ -49,6 +46,14 @@ class GatewayTest : public testing::Test {
     loops_.start();
   }
   ~GatewayTest() override { loops_.stop(); }
+
+  // Also on its loop, in place of the one that is there.
+  void make_gateway(std::chrono::milliseconds tunnel_linger = std::chrono::minutes(10)) {
+    GatewayOptions options;
+    options.clock = &clock_;
+    options.tunnel_linger = tunnel_linger;
+    gateway_ = std::make_unique<Gateway>(loops_.loop(0), node_, std::move(options));
+  }
 
   static std::shared_ptr<FakeSandbox> make_sandbox(const SandboxId& id,
                                                    std::string network_json = {}) {
