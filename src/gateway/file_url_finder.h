@@ -42,7 +42,8 @@ class FileUrlFinder {
       : node_(node), limits_(limits), known_(limits.remembered), clients_(limits.remembered) {}
 
   enum class Miss { kUnknown, kTooOften };
-  // `client` is a client_network(). Whether the signature has expired is left to the agent, whose answer says so.
+  // `client` is a client_network(). Whether the signature has expired is left to the agent, whose
+  // answer says so.
   tl::expected<SandboxId, Miss> find(const http::RequestHead& request, const std::string& client,
                                      TimePoint now);
 
