@@ -27,6 +27,7 @@ Finding check_pidfd(const System& system);
 Finding check_nftables(const System& system);
 Finding check_queue(const System& system);
 Finding check_resolvers(const System& system);
+Finding check_local_names(const System& system);
 
 Finding check_helpers(const System& system);
 Finding check_disk_limits(const System& system);

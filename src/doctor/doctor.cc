@@ -68,6 +68,7 @@ std::vector<Finding> examine(const System& system, const Plan& plan) {
       check_nftables(system),
       check_queue(system),
       check_resolvers(system),
+      check_local_names(system),
       check_helpers(system),
       check_disk_limits(system),
       check_debian_tools(system),

@@ -287,6 +287,14 @@ TEST(Doctor, APortIsFreeOrOursOrTaken) {
   EXPECT_EQ(check_ports(system, kPlan).verdict, Verdict::kOk);
 }
 
+TEST(Doctor, NamesBelowLocalhostNeedAnAnswer) {
+  FakeSystem system;
+  EXPECT_EQ(check_local_names(system).verdict, Verdict::kOk);
+  system.names_below_localhost = false;
+  expect_explained(check_local_names(system), Verdict::kWarning);
+  EXPECT_THAT(check_local_names(system).remedy, HasSubstr("libnss-myhostname"));
+}
+
 TEST(Doctor, ResolversAreRead) {
   FakeSystem system;
   EXPECT_EQ(check_resolvers(system).detail, "192.0.2.53");

@@ -3,6 +3,7 @@
 #include "doctor/kernel_system.h"
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -50,6 +51,15 @@ class ThisMachine final : public System {
       for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) (void)::dup2(null, fd);
       ::execlp("python3", "python3", "-c", import.c_str(), nullptr);
       return errno;
+    });
+    return tried.has_value();
+  }
+
+  // In a child, because a name server may keep it waiting.
+  bool finds_host(const std::string& name) const override {
+    const auto tried = in_child([&name] {
+      addrinfo* found = nullptr;
+      return ::getaddrinfo(name.c_str(), nullptr, nullptr, &found) == 0 ? 0 : ENOENT;
     });
     return tried.has_value();
   }

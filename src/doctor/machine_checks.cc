@@ -91,6 +91,15 @@ Finding check_resolvers(const System& system) {
                  "write a `nameserver` line to /etc/resolv.conf");
 }
 
+// The server's own domain; one of the operator's is looked up where it is used.
+Finding check_local_names(const System& system) {
+  constexpr const char* kName = "names below localhost";
+  if (system.finds_host("api.alcove.localhost")) return ok(kName, "are this machine");
+  return warning(kName, "not found",
+                 "clients on this machine reach the server by the settings of env-plain only",
+                 "apt-get install libnss-myhostname");
+}
+
 Finding check_helpers(const System& system) {
   std::vector<std::string> lacking;
   for (const char* name :

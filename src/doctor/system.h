@@ -47,6 +47,8 @@ class System {
   virtual std::string find_program(const std::string& name) const = 0;
   // Whether the machine's python3 can import it.
   virtual bool has_python_module(const std::string& module) const = 0;
+  // Whether this machine's programs find the host name, as getaddrinfo(3) looks for it.
+  virtual bool finds_host(const std::string& name) const = 0;
   // The directory of this program: its helpers lie beside it.
   virtual std::string program_dir() const = 0;
 

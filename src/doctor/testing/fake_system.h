@@ -59,6 +59,7 @@ class FakeSystem final : public System {
   std::set<std::string> programs = {"mkfs.btrfs", "mmdebstrap", "nice",
                                     "python3",    "setpriv",    "unshare"};
   std::set<std::string> python_modules = {"pip"};
+  bool names_below_localhost = true;
   std::map<Feature, int> broken;  // with the errno of the attempt
   int idmap_error = 0;
   int cgroup_error = 0;
@@ -83,6 +84,9 @@ class FakeSystem final : public System {
   }
   bool has_python_module(const std::string& module) const override {
     return programs.contains("python3") && python_modules.contains(module);
+  }
+  bool finds_host(const std::string& name) const override {
+    return names_below_localhost || !name.ends_with(".localhost");
   }
   std::string program_dir() const override { return "/opt/alcove"; }
   Result<void> try_feature(Feature feature) const override {
