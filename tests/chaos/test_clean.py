@@ -2,10 +2,13 @@
 # Copyright the alcove authors
 """`./dev clean` puts the machine back, whatever died."""
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,6 +17,10 @@ import pytest
 from machine import cgroup_prefix, processes_naming
 
 _ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(_ROOT / "tools" / "dev"))
+
+import leftovers  # noqa: E402
+import serving  # noqa: E402
 
 
 def _clean(*args, root=_ROOT):
@@ -120,3 +127,107 @@ def test_leftovers_of_aborted_tests(tmp_path):
         for name in spaces:
             if Path("/run/netns", name).exists():
                 subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+# A newcomer's machine (tools/dev/newcomer_stage.py) without Debian, which does as it is told.
+_NEWCOMER = """
+import shutil, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import newcomer_stage, owners
+place = Path(sys.argv[2])
+owners.mark(place)
+machine = newcomer_stage.Machine(place)
+for name in ("bin", "dev", "etc", "proc", "root/alcove", "run", "sys", "tmp", "var"):
+    (machine.root / name).mkdir(parents=True)
+shutil.copy("/bin/busybox", machine.root / "bin" / "busybox")
+for name in ("sh", "sleep", "umount"):
+    (machine.root / "bin" / name).symlink_to("busybox")
+machine.follow(sys.argv[3:])
+"""
+
+
+@pytest.fixture
+def place():
+    folder = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
+    yield folder
+    for cgroup in filter(Path.is_dir, leftovers.test_cgroups(folder)):
+        leftovers.remove_cgroups(cgroup)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _cgroups(place):
+    return [path for path in leftovers.test_cgroups(place) if path.is_dir()]
+
+
+def _members(place):
+    return {int(pid) for path in _cgroups(place) for pid in (path / "cgroup.procs").read_text().split()} | {
+        int(pid) for path in _cgroups(place) for below in path.glob("*/cgroup.procs") for pid in below.read_text().split()
+    }
+
+
+def _wait(probe, within=20):
+    deadline = time.monotonic() + within
+    while not probe():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def _newcomer(place, *steps):
+    command = [sys.executable, "-u", "-c", _NEWCOMER, _ROOT / "tools" / "dev", place, *steps]
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, text=True)
+    try:
+        for line in process.stdout:
+            if "begun" in line and "echo" not in line:
+                break
+        else:
+            raise AssertionError(f"the machine ended with {process.wait()}")
+        yield process
+    finally:
+        process.kill()
+        process.wait(10)
+        process.stdout.close()
+
+
+def test_after_a_newcomer_was_killed(place, tmp_path):
+    with _newcomer(place, "echo begun; sleep 1000") as newcomer:
+        assert _cgroups(place) and _members(place)
+        assert str(place) not in _clean("--data-dir", tmp_path / "none"), "it is in use"
+        newcomer.send_signal(signal.SIGKILL)
+        newcomer.wait(10)
+    # All that it had started ends with it.
+    _wait(lambda: not _members(place))
+    assert place.exists() and _cgroups(place)
+    said = _clean("--data-dir", tmp_path / "none")
+    assert str(place) in said
+    assert not place.exists() and not _cgroups(place)
+    assert not serving.mounts_below(place)
+
+
+def test_processes_of_a_machine_whose_test_is_gone(place, tmp_path):
+    """What did not end by itself, ends with the cgroup."""
+    (place / "owner").write_text(f"{_gone_pid()} 1\n")
+    for cgroup in leftovers.test_cgroups(place):
+        (cgroup / "below").mkdir(parents=True)
+    cgroup = next(path for path in leftovers.test_cgroups(place) if not (path / "cpuset.cpus").exists())
+    with subprocess.Popen(["sleep", "1000"]) as sleeper:
+        (cgroup / "below" / "cgroup.procs").write_text(f"{sleeper.pid}\n")
+        _clean("--data-dir", tmp_path / "none")
+        assert sleeper.wait(10) == -signal.SIGKILL
+    assert not place.exists() and not _cgroups(place)
+
+
+def test_machine_of_a_newcomer_is_not_this_one(place):
+    """It has a data directory of the usual name, which `./dev clean` of the host must not mean."""
+    data = place / "data"
+    data.mkdir()
+    program = place / "alcove-stand-in"
+    shutil.copy("/bin/dash", program)
+    isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+    with subprocess.Popen([program, "-c", "sleep 1000; true", data]) as here:
+        with subprocess.Popen([*isolated, program, "-c", "sleep 1000; true", data]) as there:
+            _wait(lambda: len(processes_naming(data)) >= 2)
+            assert serving.processes_of(data) == [here.pid]
+            there.kill()
+        here.kill()

@@ -29,6 +29,10 @@ def clean(data, *, with_data=False):
         console.say(f"nothing at {data}")
     for abandoned in _abandoned_runs():
         console.step(f"left by a test run that is gone: {abandoned}")
+        # With them go the mounts and devices of a machine that it made for itself.
+        for cgroup in filter(Path.is_dir, leftovers.test_cgroups(abandoned)):
+            leftovers.remove_cgroups(cgroup)
+            console.say(f"cgroup {cgroup} removed")
         _clean_one(abandoned)
         serving.remove_data(abandoned)
     for path in _abandoned_namespaces():

@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import os
 import signal
+import struct
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import serving
 
 _PATIENCE = 10
 _LOOP_CLR_FD = 0x4C01
+_LOOP_GET_STATUS64 = 0x4C05
 _ID_BLOCKS = Path("/run/alcove/id-blocks")
 
 
@@ -44,6 +46,11 @@ def end_sandboxes(data):
     for base in bases:
         remove_cgroups(base)
     return len(names)
+
+
+def test_cgroups(place):
+    """The cgroups of a test that makes a machine of its own in this directory, in every hierarchy."""
+    return [point / Path(place).name for point in _cgroup_points()]
 
 
 def remove_cgroups(base):
@@ -123,16 +130,34 @@ def _loops(data):
             file = backing.read_text().strip().removesuffix(" (deleted)")
         except OSError:
             continue
-        if Path(file).is_relative_to(data):
-            yield f"/dev/{backing.parts[3]}"
+        device = f"/dev/{backing.parts[3]}"
+        if Path(file).is_relative_to(data) and _is_on(device, file):
+            yield device
+
+
+def _is_on(device, file):
+    """The kernel tells a file's path in its own mount namespace: another machine of ours, made for a
+    test, may have another file by that name."""
+    status = bytearray(232)  # struct loop_info64, which begins with device and inode
+    try:
+        with open(device, "rb") as handle:
+            fcntl.ioctl(handle, _LOOP_GET_STATUS64, status)
+        return struct.unpack_from("=QQ", status)[1] == os.stat(file).st_ino
+    except OSError:
+        # Deleted, or the device is just going.
+        return True
 
 
 def _cgroup_bases(data):
     name = f"alcove-{hashlib.sha256(str(data).encode()).hexdigest()[:8]}"
+    return [point / name for point in _cgroup_points()]
+
+
+def _cgroup_points():
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         fields = line.split()
         if fields[fields.index("-") + 1] in ("cgroup", "cgroup2"):
-            yield Path(fields[4]) / name
+            yield Path(fields[4])
 
 
 def _members(base):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the alcove authors
-"""A new user's path: README's first steps as written, on a machine where nothing was installed before.
+"""A new user's path: README's first steps as written, on a machine where nothing was installed before;
+then `up` once more, with everything built and an empty data directory.
 
 The machine is a fresh Debian root in namespaces of its own (mounts, processes, cgroups), with the
-host's network. What the host needs to reach its package mirrors is lent to it."""
+host's network. What the host needs to reach its package mirrors is lent to it, and named."""
 
 import os
 import re
@@ -24,23 +25,33 @@ import paths
 import results
 import serving
 
+sys.path.append(str(paths.ROOT / "tests" / "docs"))
+import pages  # noqa: E402
+
 _LIMIT = 3600
 _MARK = "@@ step"
 # Settings of this machine, lent to the new root if they exist. Never part of the checkout.
-_LENT = (
-    "/etc/resolv.conf",
-    "/etc/hosts",
-    "/etc/pip.conf",
-    "/etc/apt/sources.list",
-    "/etc/apt/sources.list.d",
-    "/etc/apt/apt.conf.d",
-    "/etc/apt/preferences.d",
-    "/etc/apt/trusted.gpg",
-    "/etc/apt/trusted.gpg.d",
-    "/etc/apt/keyrings",
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/usr/local/share/ca-certificates",
-)
+_LENT = {
+    "the resolver": ("/etc/resolv.conf", "/etc/hosts"),
+    "the CA bundle": ("/etc/ssl/certs/ca-certificates.crt", "/usr/local/share/ca-certificates"),
+    "where packages come from, and their cache": (
+        "/etc/pip.conf",
+        "/etc/apt/sources.list",
+        "/etc/apt/sources.list.d",
+        "/etc/apt/apt.conf.d",
+        "/etc/apt/preferences.d",
+        "/etc/apt/trusted.gpg",
+        "/etc/apt/trusted.gpg.d",
+        "/etc/apt/keyrings",
+    ),
+}
+# Not README's: from a built tree to a server with templates.
+_AGAIN = ("./dev down --all", "rm -rf /var/lib/alcove", "./dev up --detach")
+# What `up` is to take on an ordinary machine. Said beside the times; a busy machine is no failure.
+_FRESH_GOAL = 14 * 60
+_BUILT_GOAL = 5 * 60
+# What is started ends with this process, however that ends.
+_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 _LENT_VARIABLES = re.compile(r"(https?|no|all|ftp)_proxy|PIP_.*|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE", re.I)
 
 # Runs in the new namespaces, still with the host's root: $1 is the new root, the rest the command.
@@ -72,66 +83,111 @@ def newcomer():
     deps.ensure("serve")
     place = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
     owners.mark(place)
-    machine = _Machine(place)
+    machine = Machine(place)
     try:
         with console.timed("making a fresh Debian root"):
             machine.make()
-        return machine.follow(_first_steps())
+        steps = with_free_port([*first_steps(), *_AGAIN])
+        return judge(steps, *machine.follow(steps))
     finally:
         machine.remove()
 
 
-def _first_steps():
+def first_steps():
     """The commands below README's heading "First steps"."""
     text = (paths.ROOT / "README.md").read_text()
     found = re.search(r"^## First steps\n.*?^```sh\n(.*?)^```$", text, re.S | re.M)
     if not found:
         raise console.DevError("README has no commands below `## First steps`")
-    return _with_free_port(found[1].splitlines())
+    return found[1].splitlines()
 
 
-def _with_free_port(steps):
+def with_free_port(steps, port=3000):
     """The steps as they are, if the port of README is free on this machine."""
     with socket.socket() as probe:
         try:
-            probe.bind(("127.0.0.1", 3000))
+            probe.bind(("127.0.0.1", port))
             return steps
         except OSError:
             pass
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    console.say(f"    port 3000 is taken on this machine: `up` gets --listen 127.0.0.1:{port}")
-    return [f"{step} --listen 127.0.0.1:{port}" if step.startswith("./dev up") else step for step in steps]
+        free = probe.getsockname()[1]
+    console.say(f"    port {port} is taken on this machine: `up` gets --listen 127.0.0.1:{free}")
+    return [f"{step} --listen 127.0.0.1:{free}" if step.startswith("./dev up") else step for step in steps]
 
 
-class _Machine:
+def expected_of(step):
+    """What the pages say that an example prints, as a pattern; None for a step that is no example."""
+    example = re.search(r"docs/examples/([\w.]+)$", step)
+    if not example:
+        return None
+    (said,) = {block.prints for block in pages.blocks() if block.example == example[1] and block.prints is not None}
+    return ".*".join(re.escape(part) for part in said.split("..."))
+
+
+def judge(steps, took, printed):
+    """Shows the times; an example that did not print what its page says, or a step that was not
+    reached, is a failure."""
+    console.say(f"\n{'step':<60}{'time':>12}")
+    for step, seconds in zip(steps, took):
+        console.say(f"{step:<60}{console.minutes(seconds):>12}")
+    console.say(f"{len(took)} steps of {len(steps)}, {console.minutes(sum(took))}")
+    ups = [seconds for step, seconds in zip(steps, took) if step.startswith("./dev up")]
+    for seconds, goal, where in zip(ups, (_FRESH_GOAL, _BUILT_GOAL), ("a fresh checkout", "a built tree")):
+        console.say(f"`./dev up --detach` from {where}: {console.minutes(seconds)}, {'within' if seconds <= goal else 'MORE THAN'} {goal // 60} min")
+    failed = len(steps) - len(took)
+    if failed:
+        end = "".join(printed[-1].splitlines(keepends=True)[-10:]) if printed else ""
+        console.say(f"the steps ended in `{steps[len(took)]}`:\n{end}")
+    for step, output in zip(steps[: len(took)], printed):
+        expected = expected_of(step)
+        if expected is not None and not re.fullmatch(expected, output, re.S):
+            failed += 1
+            console.say(f"`{step}` printed something else than its page says:\n{output}")
+    return results.Counts(passed=len(steps) - failed, failed=failed)
+
+
+class Machine:
     def __init__(self, place):
         self.place = place
         self.root = place / "root"
-        self.cgroups = [base / f"alcove-test-{os.getpid()}" for base, _, _ in _cgroup_mounts()]
+        # By the name of the directory, so that `./dev clean` finds them when this process is killed.
+        self.cgroups = leftovers.test_cgroups(place)
 
     def make(self):
         bootstrap = ["mmdebstrap", "--mode=root", "--variant=minbase", "--dpkgopt=force-unsafe-io", "bookworm", self.root]
-        isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        isolated = [*_WITH_US, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         console.run([*isolated, *bootstrap], log=self.place / "mmdebstrap.log")
-        lent = [*_LENT, *(value for name, value in os.environ.items() if _is_lent(name) and value.startswith("/"))]
-        for path in filter(os.path.exists, lent):
-            _copy(path, self.root)
+        self.lend()
         checkout = self.root / "root" / "alcove"
         for name in console.output_of(["git", "ls-files", "-z"], cwd=paths.ROOT).split("\0"):
             if name and (paths.ROOT / name).exists():
                 (checkout / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(paths.ROOT / name, checkout / name, follow_symlinks=False)
 
+    def lend(self):
+        """Says what, but not what is in it: that is this machine's business."""
+        for kind, files in _LENT.items():
+            there = [path for path in files if os.path.exists(path)]
+            console.say(f"    lent to it, {kind}: {', '.join(there) or 'nothing'}")
+            for path in there:
+                _copy(path, self.root)
+        variables = sorted(filter(_is_lent, os.environ))
+        console.say(f"    lent to it, variables: {', '.join(variables) or 'none'}")
+        for name in variables:
+            if os.environ[name].startswith("/") and os.path.exists(os.environ[name]):
+                _copy(os.environ[name], self.root)
+
     def follow(self, steps):
+        """Runs the steps. Returns how long each took and what each printed, of those reached."""
         for cgroup in self.cgroups:
             _make_cgroup(cgroup)
         script = "cd /root/alcove\n"
         for number, step in enumerate(steps, 1):
             script += f"echo '{_MARK} {number}'\n{step}\n"
         script += f"echo '{_MARK} end'\n"
-        command = ["unshare", "--mount", "--pid", "--ipc", "--uts", "--cgroup", "--fork", "--kill-child", "--propagation=private"]
+        command = [*_WITH_US, "unshare", "--mount", "--pid", "--ipc", "--uts", "--cgroup", "--fork", "--kill-child", "--propagation=private"]
         command += ["sh", "-euc", _ENTER, "sh", self.root, "sh", "-euc", script]
         process = subprocess.Popen(
             [str(part) for part in command],
@@ -143,20 +199,10 @@ class _Machine:
             preexec_fn=self._join_cgroups,
         )
         try:
-            took, last = _watch(process, steps)
+            return watch(process.stdout, steps)
         finally:
             process.kill()
             process.wait()
-        expected = "hello from a sandbox\nexit code 0\n"
-        reached = last == expected
-        console.say(f"\n{'step':<60}{'time':>12}")
-        for step, seconds in took:
-            console.say(f"{step:<60}{console.minutes(seconds):>12}")
-        console.say(f"{len(took)} steps of {len(steps)}, {console.minutes(sum(seconds for _, seconds in took))}\n")
-        if not reached:
-            end = "".join(last.splitlines(keepends=True)[-10:])
-            console.say(f"the last step printed, instead of {expected!r}:\n{end}")
-        return results.Counts(passed=int(reached), failed=int(not reached))
 
     def remove(self):
         """With its first process, all others of its pid namespace and all of its mounts are gone."""
@@ -170,26 +216,28 @@ class _Machine:
             (cgroup / "cgroup.procs").write_text("0")
 
 
-def _watch(process, steps):
-    """Shows what the steps print. Returns [(step, seconds)] and the output of the last one."""
-    took, output, current, begun = [], "", None, time.monotonic()
+def watch(lines, steps):
+    """Shows what the steps print. Returns the seconds of each that ended, and the output of each that
+    began."""
+    took, printed, begun = [], [], time.monotonic()
     deadline = begun + _LIMIT
-    for line in process.stdout:
+    for line in lines:
         if time.monotonic() > deadline:
             raise console.DevError(f"the first steps took longer than {console.minutes(_LIMIT)}")
         if not line.startswith(_MARK):
-            output += line
+            if printed:
+                printed[-1] += line
             sys.stdout.write(f"    | {line}")
             continue
         now = time.monotonic()
-        if current is not None:
-            took.append((steps[current], now - begun))
-        mark = line.split()[-1]
-        if mark == "end":
-            return took, output
-        current, begun, output = int(mark) - 1, now, ""
-        console.step(f"$ {steps[current]}")
-    return took, output
+        if printed:
+            took.append(now - begun)
+        if len(printed) == len(steps):
+            break
+        begun = now
+        console.step(f"$ {steps[len(printed)]}")
+        printed.append("")
+    return took, printed
 
 
 def _is_lent(name):

@@ -209,7 +209,9 @@ def mounts_below(data):
 
 
 def processes_of(data):
-    """Host processes of ours that name this data directory, or hold its lock."""
+    """Host processes of ours that name this data directory, or hold its lock. One in another pid
+    namespace means a directory of its own by that name: the newcomer's machine has such."""
+    here = os.readlink("/proc/self/ns/pid")
     paths_of_data = {str(data), str(Path(data).resolve())}
     wanted = paths_of_data | {f"--data-dir={path}" for path in paths_of_data}
     locks = {f"{path}/lock" for path in paths_of_data}
@@ -219,7 +221,7 @@ def processes_of(data):
             continue
         try:
             program = os.path.basename(os.readlink(entry / "exe"))
-            if not program.startswith("alcove"):
+            if not program.startswith("alcove") or os.readlink(entry / "ns" / "pid") != here:
                 continue
             args = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
             if wanted.isdisjoint(args) and locks.isdisjoint(map(os.readlink, (entry / "fd").iterdir())):
