@@ -32,6 +32,8 @@ _PUBLIC = re.compile(r"e2b\.(?:sandbox|template|volume(?!\.client)|secret)|e2b_c
 _NOT_FOR_USERS = {"VolumeConnectionConfig", "TransportWithLogger", "DefaultBuildLogger", "DockerfileParserInterface", "from_dict", "to_dict"}
 _REQUEST = re.compile(r'HTTP Request: (\w+) (\S+) "\S+ 2\d\d')
 
+_ASKED_BY = "_alcove_asked_by"
+
 _inside = contextvars.ContextVar("inside a recorded call", default=False)
 
 
@@ -95,14 +97,16 @@ class _Method:
         self._key = key
 
     def __get__(self, instance, owner=None):
-        return _recorded(self._inner.__get__(instance, owner), self._key)
+        # What asked for a list shows what it can do with the list's first page.
+        asked_by = getattr(instance, _ASKED_BY, None)
+        return _recorded(self._inner.__get__(instance, owner), [self._key, *([asked_by] if asked_by else [])])
 
 
-def _recorded(method, key):
+def _recorded(method, keys):
     async def finish(coroutine):
-        with _noting(key) as done:
+        with _noting(keys) as done:
             result = await coroutine
-            done()
+            done(result)
             return result
 
     # Whoever asks must see what the client's method is: it may be called from a thread if it is sync.
@@ -120,10 +124,10 @@ def _recorded(method, key):
     def call(*args, **kwargs):
         if _inside.get():
             return method(*args, **kwargs)
-        with _noting(key) as done:
+        with _noting(keys) as done:
             result = method(*args, **kwargs)
             if not inspect.iscoroutine(result):
-                done()
+                done(result)
                 return result
         return finish(result)
 
@@ -133,18 +137,27 @@ def _recorded(method, key):
 class _noting:
     """Marks what runs below as the client's own doing, and notes how it ends."""
 
-    def __init__(self, key):
-        self._key = key
+    def __init__(self, keys):
+        self._keys = keys
 
     def __enter__(self):
         _inside.set(True)
-        return lambda: record.call_returned(self._key)
+        return self._note
+
+    def _note(self, result):
+        if hasattr(result, "next_items"):
+            setattr(result, _ASKED_BY, self._keys[0])
+        # False says that there was nothing to do it to, which any server can say.
+        elif result is not False:
+            for key in self._keys:
+                record.call_returned(key)
 
     def __exit__(self, kind, error, trace):
         # Not a reset: a coroutine that is thrown away ends in a context that is not its own.
         _inside.set(False)
         if error is not None:
-            record.call_raised(self._key, str(error))
+            for key in self._keys:
+                record.call_raised(key, str(error))
 
 
 class _Requests(logging.Handler):
