@@ -5,6 +5,7 @@ outlive the server is tested in tests/network, where there is an internet."""
 
 import concurrent.futures
 import os
+import resource
 import signal
 import time
 
@@ -93,6 +94,28 @@ def test_one_that_hangs_is_replaced(host):
     os.kill(relay, signal.SIGSTOP)
     _replaced(host, relay, within=25)
     assert _knows(box)
+    host.kill_all()
+    assert not host.settled(before).difference(before)
+
+
+def test_one_without_descriptors_serves_those_it_has(host):
+    before = host.state()
+    box = host.create()
+    (relay,) = relays_of(host.data)
+    normal = resource.prlimit(relay, resource.RLIMIT_NOFILE)
+    # Enough for some of the next sandbox's sockets: it must not get a part of them.
+    for more in range(_DESCRIPTORS_EACH):
+        few = usage_of(relay).descriptors + more
+        resource.prlimit(relay, resource.RLIMIT_NOFILE, (few, normal[1]))
+        reply = host.api("POST", "/v2/sandboxes", {"templateID": "base"})
+        assert (reply.status, reply.headers["retry-after"]) == (503, "1"), (more, reply.body)
+        assert "short of what a sandbox needs" in reply.json["message"]
+        assert _knows(box)
+    assert host.listed() == {box.sandbox_id}
+    assert _eventually(lambda: host.state().sandboxes() == {box.sandbox_id}, within=10)
+    resource.prlimit(relay, resource.RLIMIT_NOFILE, normal)
+    assert _knows(host.create())
+    assert relays_of(host.data) == [relay]
     host.kill_all()
     assert not host.settled(before).difference(before)
 
