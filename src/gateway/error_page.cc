@@ -29,6 +29,10 @@ Words words_for(Trouble trouble) {
     case Trouble::kSandboxNotFound:
       return {502, "The sandbox was not found", "Sandbox Not Found",
               "This sandbox does not exist, or it has ended."};
+    case Trouble::kSandboxUnclear:
+      return {503, "The sandbox could not be taken over yet; it is tried again",
+              "Sandbox Not Taken Over Yet",
+              "The server was restarted and could not take this sandbox over yet. Try again."};
     case Trouble::kPortClosed:
       return {502, "The sandbox is running but port is not open", "Port Closed",
               "The sandbox is running, but there is no service running on port"};
@@ -139,10 +143,12 @@ http::Response make_error_page(Trouble trouble, const http::RequestHead& request
   // carries no token.
   if (auto preflight = agent::preflight_response(request)) return *std::move(preflight);
   const Words words = words_for(trouble);
-  if (wants_html(request)) {
-    return make_response(words.status, kHtmlType, html_body(trouble, words, id, port));
-  }
-  return make_response(words.status, kJsonType, json_body(trouble, words, id, port));
+  http::Response response =
+      wants_html(request)
+          ? make_response(words.status, kHtmlType, html_body(trouble, words, id, port))
+          : make_response(words.status, kJsonType, json_body(trouble, words, id, port));
+  if (words.status == 503) response.headers.add("Retry-After", "1");
+  return response;
 }
 
 http::Response make_control_path_refusal(std::string_view path) {

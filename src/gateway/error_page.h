@@ -14,6 +14,7 @@ namespace alcove::gateway {
 // texts ("was not found", "port is not open"), so these are part of the protocol.
 enum class Trouble {
   kSandboxNotFound,  // unknown, killed or not running
+  kSandboxUnclear,   // of an earlier server, and not taken over yet
   kPortClosed,       // running, but nothing listens there
   kTrafficTokenMissing,
   kTrafficTokenWrong,

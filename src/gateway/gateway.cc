@@ -84,9 +84,11 @@ Task<void> Gateway::forward(http::Exchange& exchange, ToSandbox destination) {
 
 std::optional<http::Response> Gateway::refuse(const http::RequestHead& request,
                                               const node::LiveSandboxPtr& sandbox,
-                                              const ToSandbox& destination) {
+                                              const ToSandbox& destination) const {
   if (!sandbox || !sandbox->running()) {
-    return make_error_page(Trouble::kSandboxNotFound, request, destination.id, destination.port);
+    const bool unclear = node_.find_unclear(destination.id).has_value();
+    return make_error_page(unclear ? Trouble::kSandboxUnclear : Trouble::kSandboxNotFound, request,
+                           destination.id, destination.port);
   }
   if (!destination.prefix.empty()) {
     if (auto refusal = refuse_shared(request, destination.prefix)) return refusal;

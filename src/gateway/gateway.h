@@ -55,9 +55,9 @@ class Gateway {
   Task<void> forward(http::Exchange& exchange, ToSandbox destination);
   Task<void> forward_file_url(http::Exchange& exchange);
   // The answer for a request that is not passed on.
-  static std::optional<http::Response> refuse(const http::RequestHead& request,
-                                              const node::LiveSandboxPtr& sandbox,
-                                              const ToSandbox& destination);
+  std::optional<http::Response> refuse(const http::RequestHead& request,
+                                       const node::LiveSandboxPtr& sandbox,
+                                       const ToSandbox& destination) const;
   void note_start(const http::RequestHead& request, const ToSandbox& destination);
   Patience patience_for(const store::Sandbox& sandbox) const;
 

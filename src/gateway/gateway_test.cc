@@ -53,6 +53,17 @@ TEST_F(GatewayLifeTest, AnUnknownSandboxIsNotFound) {
       EndsWith(R"({"sandboxId":"inobody","message":"The sandbox was not found","code":502})"));
 }
 
+TEST_F(GatewayLifeTest, ASandboxThatWasNotTakenOverYetIsNotSaidToBeGone) {
+  const SandboxId unclear("iunclear");
+  node_.unclear = {unclear};
+  RawPeer client = connect();
+  client.send(request("GET /health", kAgentPort, "", unclear));
+  const std::string page = client.read_until("}");
+  EXPECT_THAT(page, StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(page, HasSubstr("Retry-After: 1\r\n"));
+  EXPECT_THAT(page, HasSubstr("could not be taken over yet"));
+}
+
 TEST_F(GatewayLifeTest, RefusalsOfTheRouterAreText) {
   RawPeer client = connect();
   client.send("GET / HTTP/1.1\r\nHost: localhost\r\nE2b-Sandbox-Id: ione\r\n\r\n");

@@ -57,7 +57,7 @@ Relay::Relay(boost::asio::io_context& loop, Options options, UniqueFd home, sys:
                 .pipes = PipePool(usable(options.descriptors) / 10),
                 .sockets = {.used = 0, .most = usable(options.descriptors) / 5 * 4},
                 .buffer = {}} {
-  keep_spares();
+  (void)keep_spares();
 }
 
 Result<std::unique_ptr<Relay>> Relay::create(boost::asio::io_context& loop, Options options) {
@@ -71,10 +71,11 @@ void Relay::serve(UniqueFd listener) {
              accept(std::make_shared<net::FdWait>(loop_.get_executor(), std::move(listener))));
 }
 
-void Relay::keep_spares() {
+bool Relay::keep_spares() {
   for (UniqueFd& spare : spares_) {
     if (!spare.valid()) spare.reset(::fcntl(home_.get(), F_DUPFD_CLOEXEC, 0));
   }
+  return std::ranges::all_of(spares_, &UniqueFd::valid);
 }
 
 Task<void> Relay::accept(std::shared_ptr<net::FdWait> listener) {
@@ -82,7 +83,7 @@ Task<void> Relay::accept(std::shared_ptr<net::FdWait> listener) {
     free_spares();
     UniqueFd peer(::accept4(listener->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     const int error = errno;
-    keep_spares();
+    (void)keep_spares();
     if (!peer.valid()) {
       if (error != EAGAIN && error != EINTR)
         co_await net::sleep_for(std::chrono::milliseconds(100));
@@ -100,7 +101,7 @@ Task<void> Relay::answer_peer(std::shared_ptr<net::FdWait> peer) {
       free_spares();
       auto message = sys::receive_message(peer->fd());
       if (!message) {
-        keep_spares();
+        (void)keep_spares();
         if (message.error().error_number() == EAGAIN) break;
         if (message.error().code() == Code::kResourceExhausted) continue;
         co_return;
@@ -118,7 +119,7 @@ Task<void> Relay::answer_peer(std::shared_ptr<net::FdWait> peer) {
       if (answers.valid()) (void)sys::send_message(answers.get(), encode(answer), {});
       answers.reset();
       message->fds.clear();
-      keep_spares();
+      (void)keep_spares();
     }
   }
 }
@@ -181,6 +182,10 @@ Result<void> Relay::open_sandbox(const Open& open, UniqueFd netns) {
   sandbox.udp = std::make_shared<UdpSide>(sandbox.guest);
   Result<void> started = sandbox.tcp->start();
   if (started) started = sandbox.udp->start();
+  // Not one that takes the last descriptors.
+  if (started && !keep_spares()) {
+    started = fail(Code::kResourceExhausted, "the relay has no descriptors left");
+  }
   if (!started) {
     sandbox.tcp->close();
     sandbox.udp->close();

@@ -53,7 +53,8 @@ class Relay {
   Answer handle(const Stop& stop, std::vector<UniqueFd>& fds);
   // Around everything that takes descriptors from a server; no wait in between.
   void free_spares() { spares_ = {}; }
-  void keep_spares();
+  // False if there are too few.
+  bool keep_spares();
   Result<void> open_sandbox(const Open& open, UniqueFd netns);
   void close_sandbox(const std::string& id);
 
@@ -64,7 +65,8 @@ class Relay {
   Services services_;
   std::map<std::string, Sandbox> sandboxes_;
   // Held free for what servers send: with no descriptors left, sandboxes wait, servers do not.
-  std::array<UniqueFd, 2> spares_;
+  // A connection, or an answer and a network.
+  std::array<UniqueFd, 3> spares_;
 };
 
 }  // namespace alcove::relay

@@ -273,7 +273,15 @@ Result<void> RelayClient::stop() {
   stopping_ = true;
   (void)::eventfd_write(wake_.get(), 1);
   connected_.notify_all();
-  if (!socket_.valid()) return {};
+  if (!socket_.valid()) {
+    // One may run all the same, that was given up or not reached.
+    auto running = connect_to_relay(options_.data_dir, options_.timeout);
+    if (!running) {
+      end_child();
+      return {};
+    }
+    socket_ = std::move(*running);
+  }
   if (const auto answers = send(Stop{}, {})) (void)receive(*answers);
   // Its end of the connection closes when it has ended.
   pollfd waiting{socket_.get(), 0, 0};

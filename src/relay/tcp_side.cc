@@ -43,6 +43,9 @@ Result<void> TcpSide::start() {
   if (auto queue = guest_->network.open_queue()) {
     queue_ = std::make_shared<net::FdWait>(executor, std::move(*queue));
     net::spawn(executor, answer_queue());
+  } else if (queue.error().code() == Code::kResourceExhausted) {
+    // Not the sandbox's doing, and without the queue nothing would ever leave.
+    return fail(std::move(queue).error());
   } else {
     log_debug(queue.error().message());
   }
