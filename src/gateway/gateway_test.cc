@@ -4,12 +4,18 @@
 // Finding and ending sandboxes, access, connections and tunnels.
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include "gateway/testing/gateway_fixture.h"
+#include "net/testing/loop_runner.h"
+#include "net/testing/tls_identity.h"
+#include "net/tls_stream.h"
 
 namespace alcove::gateway {
 namespace {
@@ -78,7 +84,8 @@ TEST_F(GatewayLifeTest, ALackOfTheServersOwnIsNoClosedPort) {
     one_->fail_connects(error);
     client.send(request("GET /"));
     const std::string page = client.read_until("}");
-    EXPECT_THAT(page, StartsWith("HTTP/1.1 500 ")) << error;
+    EXPECT_THAT(page, StartsWith("HTTP/1.1 503 ")) << error;
+    EXPECT_THAT(page, HasSubstr("\r\nRetry-After: 1\r\n")) << error;
     EXPECT_THAT(page, HasSubstr("The server cannot connect to the sandbox now")) << error;
   }
   // It is not asked again by IPv6.
@@ -91,6 +98,101 @@ TEST_F(GatewayLifeTest, ALackOfTheServersOwnIsNoClosedPort) {
   one_->fail_connects(0);
   client.send(request("GET /"));
   service_.accept().read_until("\r\n\r\n");
+}
+
+TEST_F(GatewayLifeTest, TheLastDescriptorsAreNotForConnectionsIntoSandboxes) {
+  replace_gateway({.descriptor_limit = 3});
+  RawPeer client = connect();
+  client.send(request("GET /"));
+  const std::string page = client.read_until("}");
+  EXPECT_THAT(page, StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(page, HasSubstr("\r\nRetry-After: 1\r\n"));
+  EXPECT_THAT(page, HasSubstr(R"("sandboxId":"ione","message":"The server cannot connect)"));
+  // The SDKs take a 503 of the agent for a sandbox that is gone.
+  client.send(request("GET /health", kAgentPort));
+  EXPECT_THAT(client.read_until("}"), StartsWith("HTTP/1.1 500 "));
+}
+
+TEST_F(GatewayLifeTest, IdleConnectionsGiveWayWhenDescriptorsRunOut) {
+  RawPeer client = connect();
+  client.send(request("GET /1"));
+  RawPeer first = service_.accept();
+  first.read_until("\r\n\r\n");
+  first.send(kHello);
+  client.read_until("hello");
+  wait_for_idle(1);
+  one_->fail_connects(EMFILE);
+  client.send(request("POST /2"));
+  EXPECT_THAT(client.read_until("}"), StartsWith("HTTP/1.1 503 "));
+  EXPECT_EQ(first.read_to_end(), RawPeer::End::kClosed);
+  // Tried again with what that freed.
+  EXPECT_EQ(one_->connects(), 3);
+}
+
+TEST_F(GatewayLifeTest, OnlySoManyWaitForServicesToStart) {
+  make_young();
+  const auto waiting =
+      std::make_shared<WaitingRequests>(WaitingRequests::Limits{.of_sandbox = 1, .all = 2});
+  replace_gateway({.waiting = waiting});
+  RawPeer first = connect();
+  first.send(request("GET /", /*port=*/9));
+  while (waiting->count() < 1) std::this_thread::yield();
+  RawPeer second = connect();
+  second.send(request("GET /", /*port=*/9));
+  std::string page = second.read_until("}");
+  EXPECT_THAT(page, StartsWith("HTTP/1.1 429 "));
+  EXPECT_THAT(page, HasSubstr("\r\nRetry-After: 1\r\n"));
+  EXPECT_THAT(page,
+              EndsWith(R"({"sandboxId":"ione","message":"Too many requests wait for services )"
+                       R"(of the sandbox to start","port":9,"connectionLimit":1,"code":429})"));
+
+  RawPeer other = connect();
+  other.send(request("GET /", /*port=*/9, "", kTwo));
+  while (waiting->count() < 2) std::this_thread::yield();
+  second.send(request("GET /", /*port=*/9));
+  page = second.read_until("}");
+  EXPECT_THAT(page, StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(page, HasSubstr("\r\nRetry-After: 1\r\n"));
+  // An open port is nothing to wait for.
+  second.send(request("GET /"));
+  service_.accept().read_until("\r\n\r\n");
+  EXPECT_THAT(first.read_until("}"), HasSubstr("port is not open"));
+  EXPECT_THAT(other.read_until("}"), HasSubstr("port is not open"));
+  while (waiting->count() > 0) std::this_thread::yield();
+}
+
+TEST_F(GatewayLifeTest, AClientThatLeavesDoesNotWaitForAService) {
+  make_young();
+  const auto waiting = std::make_shared<WaitingRequests>();
+  replace_gateway({.waiting = waiting});
+  const auto leave = [&](const std::string& sent, auto how) {
+    const int before = one_->connects();
+    RawPeer client = connect();
+    client.send(sent);
+    while (waiting->count() == 0) std::this_thread::yield();
+    how(client);
+    while (waiting->count() > 0) std::this_thread::yield();
+    // Ten make a second.
+    EXPECT_LT(one_->connects() - before, 10);
+  };
+  const std::string get = request("GET /", /*port=*/9);
+  const std::string post =
+      request("POST /", /*port=*/9, "Content-Length: 100000\r\n") + std::string(100'000, 'x');
+  for (const std::string& sent : {get, post}) {
+    leave(sent, [](RawPeer& client) { client.close(); });
+    leave(sent, [](RawPeer& client) { client.reset(); });
+    leave(sent, [](RawPeer& client) { client.shutdown_write(); });
+  }
+}
+
+TEST_F(GatewayLifeTest, KillEndsTheWaitForAService) {
+  make_young();
+  RawPeer client = connect();
+  client.send(request("GET /", /*port=*/9));
+  while (one_->connects() < 2) std::this_thread::yield();
+  one_->kill();
+  EXPECT_THAT(client.read_until("}"), EndsWith(kNotFound));
+  EXPECT_LT(one_->connects(), 10);
 }
 
 TEST_F(GatewayLifeTest, AServiceThatIsJustStartingIsWaitedFor) {
@@ -137,10 +239,7 @@ TEST_F(GatewayLifeTest, OnlyWhatRunsSomethingIsAReasonToWaitForAPort) {
 }
 
 TEST_F(GatewayLifeTest, AYoungSandboxGetsRetriesUntilTheyAreUsedUp) {
-  on_loop([this] {
-    clock_.set(one_->record().started_at + std::chrono::seconds(1));
-    return 0;
-  });
+  make_young();
   RawPeer client = connect();
   client.send(request("GET /", /*port=*/9));
   EXPECT_THAT(client.read_until("}"), HasSubstr("port is not open"));
@@ -255,6 +354,23 @@ TEST_F(GatewayLifeTest, ConnectionsAreReusedWithinASandboxOnly) {
   first.read_to_end();
   third.read_to_end();
   wait_for_idle(1);
+}
+
+TEST_F(GatewayLifeTest, WhatAServiceSaysUnaskedIsNobodysAnswer) {
+  RawPeer client = connect();
+  client.send(request("GET /1"));
+  RawPeer first = service_.accept();
+  first.read_until("\r\n\r\n");
+  first.send(kHello);
+  client.read_until("hello");
+  wait_for_idle(1);
+  first.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison");
+  RawPeer other = connect();
+  other.send(request("GET /2"));
+  RawPeer second = service_.accept();
+  second.read_until("\r\n\r\n");
+  second.send(kHello);
+  EXPECT_THAT(other.read_until("\r\n\r\nhello"), Not(HasSubstr("poison")));
 }
 
 TEST_F(GatewayLifeTest, WhatCannotBeRepeatedGetsAFreshConnectionToAService) {
@@ -383,6 +499,88 @@ TEST_F(GatewayLifeTest, TunnelsCarryBothWaysAndHalfClose) {
   EXPECT_EQ(client.read_to_end(), RawPeer::End::kClosed);
 }
 
+TEST_F(GatewayLifeTest, ATunnelIsAskedForUnderTheMaskedHost) {
+  const SandboxId id("imasked");
+  const auto masked = make_sandbox(id, R"({"maskRequestHost":"dev.local:${PORT}"})");
+  masked->open_port(kServicePort, service_.port());
+  on_loop([&] { node_.add(masked); });
+  RawPeer client = connect();
+  client.send(
+      request("GET /ws", kServicePort, "Connection: Upgrade\r\nUpgrade: websocket\r\n", id));
+  RawPeer service = service_.accept();
+  const std::string head = service.read_until("\r\n\r\n");
+  EXPECT_THAT(head, HasSubstr("\r\nHost: dev.local:8000\r\n"));
+  EXPECT_THAT(head, HasSubstr("\r\nX-Forwarded-Host: 8000-imasked.example.org\r\n"));
+  EXPECT_THAT(head, HasSubstr("\r\nUpgrade: websocket\r\n"));
+  service.send("HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nfirst");
+  client.read_until("\r\n\r\nfirst");
+  client.send("ping");
+  EXPECT_EQ(service.read_bytes(4), "ping");
+}
+
+// Plays the service's end of a TLS connection, on a loop of the test's own.
+class TlsPeer {
+ public:
+  explicit TlsPeer(const RawPeer& accepted)
+      : stream_(loop_.get_executor(), UniqueFd(::dup(accepted.fd())),
+                net::testing::make_identity()) {}
+
+  std::string read_until(std::string_view mark) {
+    std::string all;
+    std::array<char, 1> byte;
+    while (!all.ends_with(mark)) {
+      const auto count = net::testing::run(loop_, stream_.read_some(byte));
+      if (!count || *count == 0) throw std::runtime_error("the TLS connection ended after " + all);
+      all.push_back(byte[0]);
+    }
+    return all;
+  }
+  void send(std::string_view data) { (void)net::testing::run(loop_, stream_.write(data)); }
+
+ private:
+  boost::asio::io_context loop_;
+  net::TlsStream stream_;
+};
+
+TEST_F(GatewayLifeTest, ATunnelToAServiceThatSpeaksTls) {
+  const SandboxId id("itls");
+  const auto sandbox = make_sandbox(id, R"({"httpsPorts":[8000],"maskRequestHost":"dev.local"})");
+  sandbox->open_port(kServicePort, service_.port());
+  on_loop([&] { node_.add(sandbox); });
+  RawPeer client = connect();
+  client.send(
+      request("GET /ws", kServicePort, "Connection: Upgrade\r\nUpgrade: websocket\r\n", id));
+  const RawPeer accepted = service_.accept();
+  TlsPeer service(accepted);
+  const std::string head = service.read_until("\r\n\r\n");
+  EXPECT_THAT(head, HasSubstr("\r\nHost: dev.local\r\n"));
+  EXPECT_THAT(head, HasSubstr("\r\nUpgrade: websocket\r\n"));
+  service.send("HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nfirst");
+  EXPECT_THAT(client.read_until("\r\n\r\nfirst"), StartsWith("HTTP/1.1 101 "));
+  for (int i = 0; i < 3; ++i) {
+    client.send("ping");
+    EXPECT_EQ(service.read_until("ping"), "ping");
+    service.send("pong");
+    EXPECT_EQ(client.read_bytes(4), "pong");
+  }
+}
+
+TEST_F(GatewayLifeTest, AServiceWithoutTheTlsOfItsPortIsToldFromAClosedOne) {
+  const SandboxId id("itls");
+  const auto sandbox = make_sandbox(id, R"({"httpsPorts":[8000]})");
+  sandbox->open_port(kServicePort, service_.port());
+  on_loop([&] { node_.add(sandbox); });
+  RawPeer client = connect();
+  for (const char* more : {"", "Connection: Upgrade\r\nUpgrade: websocket\r\n"}) {
+    client.send(request("GET /", kServicePort, more, id));
+    RawPeer service = service_.accept();
+    service.send("HTTP/1.1 400 Bad Request\r\n\r\n");
+    EXPECT_THAT(client.read_until("}"),
+                EndsWith(R"({"sandboxId":"itls","message":"The service in the sandbox does not )"
+                         R"(speak TLS, but its port is in httpsPorts","port":8000,"code":502})"));
+  }
+}
+
 TEST_F(GatewayLifeTest, TunnelsAreCutByKillAndByReset) {
   for (const bool kill : {false, true}) {
     RawPeer client = connect();
@@ -403,10 +601,7 @@ TEST_F(GatewayLifeTest, TunnelsAreCutByKillAndByReset) {
 }
 
 TEST_F(GatewayLifeTest, ATunnelWithOneEndClosedAndTheOtherSilentEnds) {
-  on_loop([this] {
-    make_gateway(std::chrono::milliseconds(50));
-    return 0;
-  });
+  replace_gateway({.tunnel_linger = std::chrono::milliseconds(50)});
   for (const bool client_first : {true, false}) {
     RawPeer client = connect();
     client.send(request("GET /ws", kServicePort, "Connection: Upgrade\r\nUpgrade: x\r\n"));
