@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include <boost/asio/post.hpp>
 
@@ -85,6 +86,13 @@ class GatewayTest : public testing::Test {
   // A moment after the sandboxes were started: closed ports are tried for a second.
   void make_young() {
     on_loop([this] { clock_.set(one_->record().started_at + std::chrono::seconds(1)); });
+  }
+
+  // A connection is kept a moment after the client has its answer.
+  void wait_for_idle(size_t count) {
+    while (on_loop([this] { return gateway_->idle_connections(); }) != count) {
+      std::this_thread::yield();
+    }
   }
 
   FakeClock clock_;
