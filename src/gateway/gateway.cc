@@ -38,7 +38,9 @@ Gateway::Gateway(boost::asio::io_context& loop, node::Node& node, GatewayOptions
                     .table = std::make_shared<TrafficTable>(loop.get_executor()),
                     .buffers = std::make_shared<BufferPool>(),
                     .patrol = std::make_shared<Patrol>(loop.get_executor()),
-                    .tunnel_linger = options.tunnel_linger})),
+                    .waiting = std::move(options.waiting),
+                    .tunnel_linger = options.tunnel_linger,
+                    .descriptor_limit = options.descriptor_limit})),
       recent_starts_(std::move(options.recent_starts)),
       file_urls_(options.file_urls ? std::move(options.file_urls)
                                    : std::make_shared<FileUrlFinder>(node)),
