@@ -24,7 +24,7 @@ import e2b
 SECTIONS = {"e2b": "`e2b` for Python", "e2b_code_interpreter": "`e2b-code-interpreter` for Python"}
 CLI = "`@e2b/cli`"
 # What the server says of something that it does not have.
-REFUSAL = re.compile(r'(?:^|: |")([\w.\[\] -]+ (?:is not available on this server yet|are not enabled)\.)')
+REFUSAL = re.compile(r'(?:^|: |")([\w.\[\] -]+ (?:is not available on this server yet|are not enabled|is running already)\.)')
 # The texts are short; the pattern takes minutes for a megabyte of anything else.
 _MAX_REFUSAL = 1000
 # Modules whose classes are for users; the rest of the packages is their inside.

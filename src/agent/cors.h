@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,10 @@ class CorsExchange final : public http::Exchange {
 
   const http::RequestHead& request() const override { return inner_.request(); }
   http::BodyReader& body() override { return inner_.body(); }
+  void limit_body_time(std::chrono::steady_clock::duration idle,
+                       std::chrono::steady_clock::duration total) override {
+    inner_.limit_body_time(idle, total);
+  }
   std::string peer_address() const override { return inner_.peer_address(); }
   Task<Result<void>> respond(http::Response response) override;
   Task<Result<void>> start(http::ResponseHead head, http::BodyLength length) override;

@@ -9,7 +9,6 @@
 
 #include "api/cors.h"
 #include "api/errors.h"
-#include "api/json_reply.h"
 #include "api/router.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -17,8 +16,6 @@
 
 namespace alcove::api {
 namespace {
-
-constexpr uint64_t kBodyLimit = 16ull << 20;
 
 // The key that a request shows; empty if it shows none.
 std::string_view presented_key(const http::RequestHead& head, Access access) {
@@ -61,18 +58,6 @@ bool takes_body(std::string_view method) {
   return method == "POST" || method == "PUT" || method == "PATCH";
 }
 
-Task<ApiResult<std::string>> read_body(http::Exchange& exchange) {
-  constexpr std::string_view kTooLarge = "the request body is larger than 16 MiB";
-  http::BodyReader& body = exchange.body();
-  if (body.length().value_or(0) > kBodyLimit) co_return refuse(413, std::string(kTooLarge));
-  auto content = co_await body.read_all(kBodyLimit);
-  if (content) co_return *std::move(content);
-  if (content.error().code() == Code::kResourceExhausted) {
-    co_return refuse(413, std::string(kTooLarge));
-  }
-  co_return refuse(400, cat("the request body cannot be read: ", content.error().message()));
-}
-
 }  // namespace
 
 Api::Api(Dependencies dependencies)
@@ -84,7 +69,8 @@ Api::Api(Dependencies dependencies)
                 .kills = {},
                 .keyed_creates =
                     KeyedCreates(dependencies.store, dependencies.store_pool, dependencies.clock)},
-      keys_(dependencies.keys) {}
+      keys_(dependencies.keys),
+      body_limits_(dependencies.body_limits) {}
 
 Task<http::Response> Api::answer(http::Exchange& exchange) {
   const http::RequestHead& head = exchange.request();
@@ -107,7 +93,7 @@ Task<http::Response> Api::answer(http::Exchange& exchange) {
   }
   // After the key: strangers cannot make the server hold large bodies.
   if (takes_body(head.method)) {
-    auto body = co_await read_body(exchange);
+    auto body = co_await read_body(exchange, body_limits_);
     if (!body) co_return error_response(body.error());
     call.body = *std::move(body);
   }

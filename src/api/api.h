@@ -4,6 +4,7 @@
 
 #include "api/key_ring.h"
 #include "api/readiness.h"
+#include "api/request_body.h"
 #include "api/services.h"
 #include "api/settings.h"
 #include "api/template_catalog.h"
@@ -26,6 +27,7 @@ struct Dependencies {
   store::Store& store;
   net::BlockingPool& store_pool;
   Settings settings = {};
+  BodyLimits body_limits = {};
 };
 
 // The REST API. One object serves all event loops: its handlers share nothing but thread-safe
@@ -43,6 +45,7 @@ class Api {
 
   Services services_;
   KeyRing& keys_;
+  const BodyLimits body_limits_;
 };
 
 }  // namespace alcove::api

@@ -8,6 +8,7 @@
 
 #include "api/json_reply.h"
 #include "api/pagination.h"
+#include "api/query.h"
 #include "base/strings.h"
 #include "base/time_format.h"
 #include "http/url.h"
@@ -49,8 +50,8 @@ json::object show_template(const CatalogEntry& entry, const Call& call, const Se
 }  // namespace
 
 Task<http::Response> list_templates(Services& services, const Call& call) {
-  const auto query = http::parse_query(call.head.query());
-  if (!query) co_return error_response({400, "validation error: the query is badly encoded"});
+  const auto query = parse_parameters(call.head.query());
+  if (!query) co_return error_response(query.error());
   const auto team = http::find_parameter(*query, "teamID");
   if (team && !team->empty() && *team != call.principal.team.str()) {
     co_return error_response({400, "teamID is not the team of this API key"});
@@ -74,8 +75,8 @@ Task<http::Response> find_template_by_alias(Services& services, const Call& call
 }
 
 Task<http::Response> list_snapshots(Services&, const Call& call) {
-  const auto query = http::parse_query(call.head.query());
-  if (!query) co_return error_response({400, "validation error: the query is badly encoded"});
+  const auto query = parse_parameters(call.head.query());
+  if (!query) co_return error_response(query.error());
   const auto limit = parse_limit(http::find_parameter(*query, "limit"));
   if (!limit) co_return error_response(limit.error());
   co_return json_response(200, json::array());

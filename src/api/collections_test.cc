@@ -66,6 +66,12 @@ TEST_F(Collections, ThereAreNoSnapshots) {
   EXPECT_EQ(send("GET", "/snapshots?limit=0").status, 400);
 }
 
+TEST_F(Collections, BrokenQueriesAreRefused) {
+  for (const char* target : {"/templates?teamID=%zz", "/snapshots?name=%zz"}) {
+    expect_error(send("GET", target), 400, "validation error: the query is not properly encoded");
+  }
+}
+
 TEST_F(Collections, TeamIsShownToItsKeyInEitherHeader) {
   const json::value expected = json::array{json::object{{"teamID", key_.team.id.str()},
                                                         {"name", "default"},

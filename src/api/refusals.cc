@@ -18,7 +18,9 @@ Task<http::Response> refuse_pause(Services& services, const Call& call) {
 }
 
 Task<http::Response> refuse_resume(Services& services, const Call& call) {
-  return refuse_for_sandbox(services, call, "resume");
+  const auto sandbox = find_own_sandbox(services, call);
+  if (!sandbox) co_return error_response(sandbox.error());
+  co_return error_response({409, "The sandbox is running already."});
 }
 
 Task<http::Response> refuse_fork(Services& services, const Call& call) {

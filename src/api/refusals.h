@@ -11,6 +11,7 @@ namespace alcove::api {
 
 // Those about a sandbox: an unknown sandbox is still a 404.
 Task<http::Response> refuse_pause(Services& services, const Call& call);
+// Nothing is ever paused here, so that what is found is running: 409, as the protocol has it.
 Task<http::Response> refuse_resume(Services& services, const Call& call);
 Task<http::Response> refuse_fork(Services& services, const Call& call);
 Task<http::Response> refuse_snapshot(Services& services, const Call& call);

@@ -17,8 +17,9 @@ TEST_F(Refusals, UnbuiltSandboxRoutesSaySoByName) {
     const char* feature;
   };
   constexpr Case kCases[] = {
-      {"POST", "/sandboxes/%/pause", "pause"},    {"POST", "/sandboxes/%/resume", "resume"},
-      {"POST", "/sandboxes/%/fork", "fork"},      {"POST", "/sandboxes/%/snapshots", "snapshot"},
+      {"POST", "/sandboxes/%/pause", "pause"},
+      {"POST", "/sandboxes/%/fork", "fork"},
+      {"POST", "/sandboxes/%/snapshots", "snapshot"},
       {"PUT", "/sandboxes/%/network", "network"},
   };
   for (const Case& refused : kCases) {
@@ -32,6 +33,16 @@ TEST_F(Refusals, UnbuiltSandboxRoutesSaySoByName) {
     expect_error(send(refused.method, path("BAD")), 400, "Invalid sandbox ID");
     EXPECT_EQ(send_as_other(refused.method, path("i1")).status, 404) << refused.path;
   }
+}
+
+TEST_F(Refusals, WhatRunsIsNotResumed) {
+  add_sandbox("i1");
+  for (const char* body : {"", "{}", R"({"timeout":10})"}) {
+    expect_error(send("POST", "/sandboxes/i1/resume", body), 409,
+                 "The sandbox is running already.");
+  }
+  expect_error(send("POST", "/sandboxes/unknown/resume"), 404, "sandbox 'unknown' was not found");
+  expect_error(send_as_other("POST", "/sandboxes/i1/resume"), 404, "sandbox 'i1' was not found");
 }
 
 TEST_F(Refusals, TemplatesAreNeitherBuiltNorTagged) {

@@ -30,7 +30,8 @@ Finding check_resolvers(const System& system);
 
 Finding check_helpers(const System& system);
 Finding check_disk_limits(const System& system);
-Finding check_template_tools(const System& system);
+Finding check_debian_tools(const System& system);
+Finding check_python_tools(const System& system);
 Finding check_data_dir(const System& system, const Plan& plan);
 Finding check_disk_space(const System& system, const Plan& plan);
 Finding check_memory(const System& system);

@@ -188,10 +188,46 @@ TEST(Doctor, DiskLimitsNeedBtrfsLoopAndItsProgram) {
   EXPECT_THAT(check_disk_limits(system).remedy, ::testing::Not(HasSubstr("CONFIG")));
 }
 
-TEST(Doctor, ToolsAndHelpers) {
+TEST(Doctor, ToolsOfTemplateBuildsAreNamedWithTheirPackages) {
+  struct Case {
+    const char* program;
+    const char* package;
+    bool for_debian;
+    bool for_python;
+  };
+  constexpr Case kCases[] = {{"mmdebstrap", "mmdebstrap", true, false},
+                             {"unshare", "util-linux", true, false},
+                             {"setpriv", "util-linux", true, true},
+                             {"nice", "coreutils", false, true}};
+  for (const Case& tool : kCases) {
+    FakeSystem system;
+    system.programs.erase(tool.program);
+    const auto expect = [&](const Finding& finding, bool lacking) {
+      if (!lacking) {
+        EXPECT_EQ(finding.verdict, Verdict::kOk) << tool.program << ": " << finding.detail;
+        return;
+      }
+      expect_explained(finding, Verdict::kWarning);
+      EXPECT_EQ(finding.detail, cat("not installed: ", tool.program));
+      EXPECT_EQ(finding.remedy, cat("apt-get install ", tool.package));
+    };
+    expect(check_debian_tools(system), tool.for_debian);
+    expect(check_python_tools(system), tool.for_python);
+  }
+}
+
+TEST(Doctor, PipIsAModuleOfPython) {
   FakeSystem system;
-  system.programs.erase("mmdebstrap");
-  expect_explained(check_template_tools(system), Verdict::kWarning);
+  system.python_modules.clear();
+  expect_explained(check_python_tools(system), Verdict::kWarning);
+  EXPECT_EQ(check_python_tools(system).detail, "not installed: pip");
+  EXPECT_EQ(check_python_tools(system).remedy, "apt-get install python3-pip");
+  system.programs.erase("python3");
+  EXPECT_EQ(check_python_tools(system).detail, "not installed: python3, pip");
+  EXPECT_EQ(check_python_tools(system).remedy, "apt-get install python3 python3-pip");
+}
+
+TEST(Doctor, Helpers) {
   for (const char* program :
        {"alcove-agent", "alcove-interpreter", "alcove-jail", "alcove-relay", "alcove-step"}) {
     FakeSystem incomplete;

@@ -43,6 +43,17 @@ class ThisMachine final : public System {
     return {};
   }
 
+  bool has_python_module(const std::string& module) const override {
+    const std::string import = cat("import ", module);
+    const auto tried = in_child([&import] {
+      const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+      for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) (void)::dup2(null, fd);
+      ::execlp("python3", "python3", "-c", import.c_str(), nullptr);
+      return errno;
+    });
+    return tried.has_value();
+  }
+
   std::string program_dir() const override {
     std::string path(4096, '\0');
     const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());

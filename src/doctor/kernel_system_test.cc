@@ -77,6 +77,8 @@ TEST(ThisMachine, SeesPortsProgramsAndSpace) {
   EXPECT_TRUE(machine->try_listen("127.0.0.1", 0));
   EXPECT_NE(machine->find_program("sh"), "");
   EXPECT_EQ(machine->find_program("no-such-program"), "");
+  EXPECT_TRUE(machine->has_python_module("json"));
+  EXPECT_FALSE(machine->has_python_module("no_such_module"));
   EXPECT_TRUE(std::filesystem::exists(machine->program_dir() + "/doctor_test"));
   EXPECT_TRUE(machine->try_write_in("/tmp"));
   EXPECT_FALSE(machine->try_write_in("/proc"));

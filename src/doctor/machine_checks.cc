@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the alcove authors
+#include <algorithm>
 #include <cstdio>
+#include <initializer_list>
+#include <string>
+#include <vector>
 
 #include "base/strings.h"
 #include "doctor/checks.h"
@@ -36,6 +40,32 @@ bool knows_filesystem(const System& system, const std::string& name) {
   const std::string modules =
       system.read(cat("/lib/modules/", release, "/modules.dep")).value_or("");
   return modules.find(cat("/", name, ".ko")) != std::string::npos;
+}
+
+// Programs that are not there, and the packages that bring them.
+struct Lack {
+  std::vector<std::string> programs;
+  std::vector<std::string> packages;
+
+  void add(const std::string& program, const std::string& package) {
+    programs.push_back(program);
+    if (std::ranges::find(packages, package) == packages.end()) packages.push_back(package);
+  }
+  std::string detail() const { return cat("not installed: ", join(programs, ", ")); }
+  std::string remedy() const { return cat("apt-get install ", join(packages, " ")); }
+};
+
+struct Tool {
+  const char* program;
+  const char* package;
+};
+
+Lack find_lack(const System& system, std::initializer_list<Tool> tools) {
+  Lack lack;
+  for (const auto& [program, package] : tools) {
+    if (system.find_program(program).empty()) lack.add(program, package);
+  }
+  return lack;
 }
 
 // The server of a data directory runs, and clients are told this port.
@@ -93,12 +123,26 @@ Finding check_disk_limits(const System& system) {
                  join(remedies, "; "));
 }
 
-Finding check_template_tools(const System& system) {
-  const std::string found = system.find_program("mmdebstrap");
-  if (!found.empty()) return ok("mmdebstrap", found);
-  return warning("mmdebstrap", "not installed",
-                 "templates cannot be built from Debian packages (`base` is one)",
-                 "apt-get install mmdebstrap");
+// What template/from_layer.cc runs.
+Finding check_debian_tools(const System& system) {
+  constexpr const char* kName = "Debian templates";
+  const Lack lack = find_lack(
+      system, {{"mmdebstrap", "mmdebstrap"}, {"setpriv", "util-linux"}, {"unshare", "util-linux"}});
+  if (lack.programs.empty()) return ok(kName, cat("by ", system.find_program("mmdebstrap")));
+  return warning(kName, lack.detail(),
+                 "templates cannot be built from Debian packages (`base` is one)", lack.remedy());
+}
+
+// What template/python_layer.cc runs.
+Finding check_python_tools(const System& system) {
+  constexpr const char* kName = "Python packages";
+  Lack lack =
+      find_lack(system, {{"python3", "python3"}, {"setpriv", "util-linux"}, {"nice", "coreutils"}});
+  if (!system.has_python_module("pip")) lack.add("pip", "python3-pip");
+  if (lack.programs.empty()) return ok(kName, cat("by pip of ", system.find_program("python3")));
+  return warning(kName, lack.detail(),
+                 "templates cannot have Python packages (`code-interpreter-v1` has)",
+                 lack.remedy());
 }
 
 Finding check_data_dir(const System& system, const Plan& plan) {

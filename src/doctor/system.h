@@ -45,6 +45,8 @@ class System {
   virtual bool exists(const std::string& path) const = 0;
   // Where a program is in PATH or the usual directories; empty if nowhere.
   virtual std::string find_program(const std::string& name) const = 0;
+  // Whether the machine's python3 can import it.
+  virtual bool has_python_module(const std::string& module) const = 0;
   // The directory of this program: its helpers lie beside it.
   virtual std::string program_dir() const = 0;
 

@@ -65,9 +65,12 @@ Task<void> Gateway::forward_file_url(http::Exchange& exchange) {
                                    std::chrono::steady_clock::now());
   if (id)
     co_return co_await forward(exchange, ToSandbox{.id = *id, .port = kAgentPort, .prefix = {}});
-  (void)co_await exchange.respond(id.error() == FileUrlFinder::Miss::kTooOften
-                                      ? make_error(429, "too many file URLs that are not valid")
-                                      : make_error(401, "no running sandbox signed this URL"));
+  http::Response refusal = make_error(401, "no running sandbox signed this URL");
+  if (id.error() == FileUrlFinder::Miss::kTooOften) {
+    refusal = make_error(429, "too many file URLs that are not valid");
+    refusal.headers.set("Retry-After", "1");
+  }
+  (void)co_await exchange.respond(std::move(refusal));
 }
 
 Task<void> Gateway::forward(http::Exchange& exchange, ToSandbox destination) {

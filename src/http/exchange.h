@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,10 @@ class Exchange {
   virtual const RequestHead& request() const = 0;
   // Answers `Expect: 100-continue` at the first read.
   virtual BodyReader& body() = 0;
+  // From now on reads of the body fail with kDeadlineExceeded when one waits longer than `idle`, or
+  // at the end of `total`. Without this, they wait as the server's options say.
+  virtual void limit_body_time(std::chrono::steady_clock::duration idle,
+                               std::chrono::steady_clock::duration total) = 0;
   virtual std::string peer_address() const = 0;
 
   // Answers with a whole message (Content-Length, one write).

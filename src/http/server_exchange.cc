@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -29,6 +30,7 @@ ServerExchange::ServerExchange(std::shared_ptr<ConnectionIo> io, RequestHead hea
     : io_(std::move(io)),
       head_(std::move(head)),
       body_(*io_->stream, io_->buffer, framing),
+      body_idle_(io_->options.body_read_timeout),
       is_head_request_(head_.method == "HEAD"),
       expects_continue_(head_.version_minor >= 1 && !body_.complete() &&
                         head_.headers.has_token("Expect", "100-continue")),
@@ -37,6 +39,12 @@ ServerExchange::ServerExchange(std::shared_ptr<ConnectionIo> io, RequestHead hea
 }
 
 ServerExchange::~ServerExchange() = default;
+
+void ServerExchange::limit_body_time(std::chrono::steady_clock::duration idle,
+                                     std::chrono::steady_clock::duration total) {
+  body_idle_ = idle;
+  body_end_ = std::chrono::steady_clock::now() + total;
+}
 
 Task<Result<size_t>> ServerExchange::read(std::span<char> buffer) {
   if (expects_continue_ && !body_.complete()) {
@@ -47,11 +55,16 @@ Task<Result<size_t>> ServerExchange::read(std::span<char> buffer) {
       ALCOVE_CO_TRY(co_await io_->write(pieces));
     }
   }
-  if (io_->options.body_read_timeout.count() > 0) {
-    io_->stream->set_read_deadline(std::chrono::steady_clock::now() +
-                                   io_->options.body_read_timeout);
+  if (body_idle_.count() == 0 && !body_end_) co_return co_await body_.read(buffer);
+  auto deadline = body_end_.value_or(std::chrono::steady_clock::time_point::max());
+  if (body_idle_.count() > 0) {
+    deadline = std::min(deadline, std::chrono::steady_clock::now() + body_idle_);
   }
-  co_return co_await body_.read(buffer);
+  io_->stream->set_read_deadline(deadline);
+  auto count = co_await body_.read(buffer);
+  // It is the body's: wait_disconnect() may take as long as the handler does.
+  io_->stream->set_read_deadline(std::nullopt);
+  co_return count;
 }
 
 bool ServerExchange::client_is_done() const {

@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ class ServerExchange final : public Exchange, private BodyReader {
 
   const RequestHead& request() const override { return head_; }
   BodyReader& body() override { return *this; }
+  void limit_body_time(std::chrono::steady_clock::duration idle,
+                       std::chrono::steady_clock::duration total) override;
   std::string peer_address() const override { return io_->stream->peer_address(); }
   Task<Result<void>> respond(Response response) override;
   Task<Result<void>> start(ResponseHead head, BodyLength length) override;
@@ -71,6 +74,9 @@ class ServerExchange final : public Exchange, private BodyReader {
   std::shared_ptr<ConnectionIo> io_;
   RequestHead head_;
   MessageBody body_;
+  // How long one read of the body may wait; 0 = for ever.
+  std::chrono::steady_clock::duration body_idle_;
+  std::optional<std::chrono::steady_clock::time_point> body_end_;
   const bool is_head_request_;
   bool expects_continue_;
   bool keep_alive_;

@@ -295,6 +295,27 @@ TEST(Server, LimitsTheWaitForABody) {
   EXPECT_THAT(client.read_through("]"), EndsWith("[the peer was too slow]"));
 }
 
+TEST(Server, HandlersMayLimitTheTimeOfABody) {
+  const auto limited = [](Exchange& exchange) -> Task<void> {
+    exchange.limit_body_time(/*idle=*/std::chrono::hours(1), std::chrono::milliseconds(30));
+    const auto body = co_await exchange.body().read_all(1000);
+    (void)co_await exchange.respond({.status = 200,
+                                     .headers = {},
+                                     .body = body ? *body : cat("[", body.error().message(), "]")});
+  };
+  RawClient client(limited);
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nab");
+  EXPECT_THAT(client.read_through("]"), EndsWith("[the peer was too slow]"));
+  // The limit is the request's.
+  client.reconnect();
+  for (int i = 0; i < 2; ++i) {
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n]");
+    EXPECT_THAT(client.read_through("]"), StartsWith("HTTP/1.1 200"));
+    client.loop().restart();
+    client.loop().run_for(std::chrono::milliseconds(40));
+  }
+}
+
 TEST(Server, SeesABodyThatIsCutShort) {
   RawClient client(echo);
   EXPECT_THAT(client.talk("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nab"),

@@ -252,7 +252,6 @@ def test_memory_of_a_pause_that_is_not_asked_for():
     [
         ("POST", "pause", {}),
         ("POST", "pause", None),
-        ("POST", "resume", {"timeout": 10}),
         ("POST", "fork", {"count": 1}),
         ("POST", "snapshots", {}),
         ("PUT", "network", {"denyOut": ["0.0.0.0/0"]}),
@@ -265,6 +264,14 @@ def test_route_not_built(created, method, route, body):
     assert_error(reply, 400)
     assert reply.message.endswith(_NOT_YET)
     assert api("GET", f"/sandboxes/{box['sandboxID']}").json["state"] == "running"
+
+
+@pytest.mark.parametrize("body", [{"timeout": 10}, None])
+def test_resume_of_what_runs(created, body):
+    box = created()
+    id, end = box["sandboxID"], api("GET", f"/sandboxes/{box['sandboxID']}").json["endAt"]
+    assert_error(api("POST", f"/sandboxes/{id}/resume", body), 409, "The sandbox is running already.")
+    assert api("GET", f"/sandboxes/{id}").json["endAt"] == end
 
 
 def test_snapshots_are_an_empty_list(created):
@@ -323,6 +330,32 @@ def test_teams_have_their_own_sandboxes(created, other_key):
     theirs = created(key=other_key)["sandboxID"]
     assert_error(api("GET", f"/sandboxes/{theirs}"), 404)
     assert api("GET", f"/sandboxes/{theirs}", key=other_key).status == 200
+
+
+def test_each_key_is_told_its_own_team(other_key):
+    for key, name in ((API_KEY, "default"), (other_key, "neighbours")):
+        reply = api("GET", "/teams", key=key)
+        (team,) = reply.json
+        assert reply.status == 200 and set(team) == {"teamID", "name", "apiKey", "isDefault"}
+        assert (team["name"], team["apiKey"], team["isDefault"]) == (name, key, True)
+        # The CLI shows an access token where the SDKs show a key.
+        assert request("GET", "/teams", headers={"Authorization": f"Bearer {key}"}).json == reply.json
+    assert api("GET", "/teams").json[0]["teamID"] != api("GET", "/teams", key=other_key).json[0]["teamID"]
+    assert_error(request("GET", "/teams", headers={"Authorization": "Bearer e2b_00"}), 401)
+
+
+def test_common_templates_are_everybodys(other_key):
+    def base(key, query=""):
+        reply = api("GET", f"/templates{query}", key=key)
+        assert reply.status == 200 and all(entry["public"] is True for entry in reply.json)
+        (found,) = [entry for entry in reply.json if entry["names"] == ["base"]]
+        return found
+
+    assert base(API_KEY) == base(other_key) and base(API_KEY)["buildStatus"] == "ready"
+    teams = [api("GET", "/teams", key=key).json[0]["teamID"] for key in (API_KEY, other_key)]
+    # The CLI asks by team; only its own is listed.
+    assert base(API_KEY, f"?teamID={teams[0]}") == base(API_KEY)
+    assert_error(api("GET", f"/templates?teamID={teams[1]}"), 400, "teamID is not the team of this API key")
 
 
 # --- one sandbox ----------------------------------------------------------------------------------

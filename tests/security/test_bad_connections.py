@@ -47,6 +47,21 @@ def test_body_that_is_cut_short(box):
             assert all(status >= 400 for status in statuses(drain(connection)))
 
 
+@pytest.mark.limit(60)
+def test_body_that_never_ends_is_given_up():
+    """After 30 s without a byte, however the end of the body is told."""
+    start = b"POST /v2/sandboxes HTTP/1.1\r\nHost: x\r\nX-API-Key: " + API_KEY.encode() + b"\r\n"
+    begin = time.monotonic()
+    with dial(timeout=45) as long, dial(timeout=45) as chunked:
+        long.sendall(start + b"Content-Length: 1000\r\n\r\n{")
+        chunked.sendall(start + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n3e8\r\n")
+        for connection in (long, chunked):
+            answer = drain(connection)
+            assert error_of(answer) == 408 and b"the request body did not arrive in time" in answer
+            assert b"\r\nConnection: close\r\n" in answer
+    assert 25 < time.monotonic() - begin < 40
+
+
 def _reset(connection):
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()

@@ -25,9 +25,6 @@ import paths
 import results
 import serving
 
-sys.path.append(str(paths.ROOT / "tests" / "docs"))
-import pages  # noqa: E402
-
 _LIMIT = 3600
 _MARK = "@@ step"
 # Settings of this machine, lent to the new root if they exist. Never part of the checkout.
@@ -122,6 +119,10 @@ def expected_of(step):
     example = re.search(r"docs/examples/([\w.]+)$", step)
     if not example:
         return None
+    # Not needed by `./dev clean`, which works without the tests.
+    sys.path.append(str(paths.ROOT / "tests" / "docs"))
+    import pages
+
     (said,) = {block.prints for block in pages.blocks() if block.example == example[1] and block.prints is not None}
     return ".*".join(re.escape(part) for part in said.split("..."))
 

@@ -71,7 +71,15 @@ struct Reply {
 // teams, each with a key; the first one's is sent unless a test says otherwise.
 class ApiTest : public ::testing::Test {
  protected:
-  ApiTest() {
+  explicit ApiTest(BodyLimits body_limits = {})
+      : api_(Dependencies{.node = node_,
+                          .clock = clock_,
+                          .keys = keys_,
+                          .templates = templates_,
+                          .readiness = readiness_,
+                          .store = store_,
+                          .store_pool = pool_,
+                          .body_limits = body_limits}) {
     clock_.set(WallTime(std::chrono::microseconds(1'800'000'000'123'456)));
     key_ = make_key(store_, clock_, kDefaultTeam, "test").value();
     other_key_ = make_key(store_, clock_, "others", "test").value();
@@ -164,13 +172,7 @@ class ApiTest : public ::testing::Test {
   TemplateCatalog templates_;
   Readiness readiness_;
   node::testing::FakeNode node_{clock_};
-  Api api_{Dependencies{.node = node_,
-                        .clock = clock_,
-                        .keys = keys_,
-                        .templates = templates_,
-                        .readiness = readiness_,
-                        .store = store_,
-                        .store_pool = pool_}};
+  Api api_;
   http::Server server_{loop_, [this](http::Exchange& exchange) { return api_.handle(exchange); }};
   std::optional<http::ClientConnection> client_;
 };

@@ -56,7 +56,9 @@ class FakeSystem final : public System {
       {"/opt/alcove/alcove-step", ""},
       {"/var/lib", ""},
   };
-  std::set<std::string> programs = {"mkfs.btrfs", "mmdebstrap"};
+  std::set<std::string> programs = {"mkfs.btrfs", "mmdebstrap", "nice",
+                                    "python3",    "setpriv",    "unshare"};
+  std::set<std::string> python_modules = {"pip"};
   std::map<Feature, int> broken;  // with the errno of the attempt
   int idmap_error = 0;
   int cgroup_error = 0;
@@ -78,6 +80,9 @@ class FakeSystem final : public System {
   bool exists(const std::string& path) const override { return files.contains(path); }
   std::string find_program(const std::string& name) const override {
     return programs.contains(name) ? "/usr/bin/" + name : std::string();
+  }
+  bool has_python_module(const std::string& module) const override {
+    return programs.contains("python3") && python_modules.contains(module);
   }
   std::string program_dir() const override { return "/opt/alcove"; }
   Result<void> try_feature(Feature feature) const override {
