@@ -169,6 +169,32 @@ class _Requests(logging.Handler):
             record.answered.add((seen[1], urllib.parse.urlsplit(seen[2]).path))
 
 
+def _watch_transport():
+    """The clients before 2.40 send their calls to the agent by httpcore alone, which logs no paths."""
+    try:
+        import httpcore
+    except ImportError:
+        return
+
+    def note(request, response):
+        if 200 <= response.status < 300:
+            record.answered.add((request.method.decode(), request.url.target.decode().partition("?")[0]))
+        return response
+
+    def watched(handle):
+        return functools.wraps(handle)(lambda pool, request: note(request, handle(pool, request)))
+
+    def watched_async(handle):
+        @functools.wraps(handle)
+        async def call(pool, request):
+            return note(request, await handle(pool, request))
+
+        return call
+
+    httpcore.ConnectionPool.handle_request = watched(httpcore.ConnectionPool.handle_request)
+    httpcore.AsyncConnectionPool.handle_async_request = watched_async(httpcore.AsyncConnectionPool.handle_async_request)
+
+
 def _classes(package):
     """The package's classes for users: those that have no subclass in the package itself."""
     found = set()
@@ -239,6 +265,7 @@ def start():
     for package in (e2b, e2b_code_interpreter):
         _wrap(package)
     record.endpoints.update(_known_endpoints())
+    _watch_transport()
     handler = _Requests()
     for name, level in (("httpx", logging.INFO), ("pyqwest.access", logging.DEBUG)):
         logger = logging.getLogger(name)

@@ -248,6 +248,15 @@ def test_templates_are_listed(cli):
     assert row.split()[0] == "Public" and "0.6.13" in row
 
 
+def test_a_template_s_files_are_made(cli, tmp_path):
+    """They need no server until they are built."""
+    cli("template", "init", "-p", str(tmp_path), "-n", "fresh", "-l", "python-sync")
+    assert "Template" in (tmp_path / "fresh" / "template.py").read_text()
+    (tmp_path / "e2b.Dockerfile").write_text("FROM debian:13\nRUN echo hello\n")
+    cli("template", "migrate", "-p", str(tmp_path), "-n", "old", "-l", "typescript")
+    assert "echo hello" in (tmp_path / "template.ts").read_text()
+
+
 def test_template_is_not_built(cli, tmp_path):
     (tmp_path / "e2b.Dockerfile").write_text("FROM debian:13\nRUN true\n")
     done = cli("template", "create", "mine", "-p", str(tmp_path), code=1)

@@ -4,6 +4,7 @@
 
 import asyncio
 import contextlib
+import os
 import time
 
 import pytest
@@ -14,6 +15,9 @@ from interpreter.wire import Execute, call
 
 pytestmark = [needs_routing_headers, pytest.mark.limit(120)]
 
+# Seconds from the interpreter's death to a run in a fresh default context, on a machine that does
+# nothing else.
+_BACK_WITHIN = 1 if os.environ.get("ALCOVE_LOAD") == "full" else 10
 _TIMED_OUT = "Execution timed out — the 'timeout' option can be used to increase this timeout"
 # Busy, asleep, and in a child; with state before and a look at it afterwards.
 _ENDLESS = {
@@ -162,11 +166,12 @@ async def test_a_killed_interpreter_is_back_with_fresh_defaults(sandbox):
     await succeed(sandbox, "x = 1")
     context = await got(sandbox.create_code_context(language="bash"))
     for _ in range(2):
-        started = time.monotonic()
         await got(sandbox.commands.run("kill -9 $(pgrep -x alcove-interp)", user="root"))
+        started = time.monotonic()
         assert call(sandbox, "GET", "/health").status == 200
-        assert time.monotonic() - started < 10
         execution = await run(sandbox, "x")
+        # `./dev bench run_code` has how long it takes.
+        assert time.monotonic() - started < _BACK_WITHIN
         assert (execution.error.name, execution.execution_count) == ("NameError", 1)
     listed = await got(sandbox.list_code_contexts())
     assert [entry.language for entry in listed] == ["python", "javascript"]
