@@ -103,13 +103,34 @@ async def test_a_cancelled_call_interrupts(client, sandbox):  # noqa: F811
     assert (await succeed(sandbox, "x", timeout=20)).text == "5"
 
 
-async def test_code_that_ignores_interrupts_loses_its_kernel(sandbox):
+_LOSS = "The kernel was restarted since the last run: its variables are gone.\n"
+_DEAF = "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\ntime.sleep({seconds})\nx = 2"
+
+
+async def test_code_that_ignores_interrupts_loses_its_kernel_to_the_next_run(sandbox):
     await succeed(sandbox, "x = 1")
-    code = "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\ntime.sleep(300)"
     with raises(TimeoutException):
-        await run(sandbox, code, timeout=1)
+        await run(sandbox, _DEAF.format(seconds=300), timeout=1)
     execution = await run(sandbox, "x", timeout=40)
     assert (execution.error.name, execution.execution_count) == ("NameError", 1)
+    assert execution.logs.stderr == [_LOSS]
+    assert (await succeed(sandbox, "1")).logs.stderr == [], "once is enough"
+
+
+async def test_code_that_ignores_interrupts_may_finish_while_nobody_waits(sandbox):
+    await succeed(sandbox, "x = 1")
+    with raises(TimeoutException):
+        await run(sandbox, _DEAF.format(seconds=9), timeout=1)
+    await asyncio.sleep(10)
+    execution = await succeed(sandbox, "x", timeout=40)
+    assert (execution.text, execution.logs.stderr) == ("2", [])
+
+
+async def test_what_cleans_up_is_not_interrupted_again(sandbox):
+    code = "import time\ntry:\n    time.sleep(300)\nfinally:\n    time.sleep(2)\n    cleaned = True"
+    with raises(TimeoutException):
+        await run(sandbox, code, timeout=1)
+    assert (await succeed(sandbox, "cleaned", timeout=40)).text == "True"
 
 
 async def test_code_that_catches_interrupts(sandbox):
