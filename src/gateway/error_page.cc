@@ -36,7 +36,7 @@ Words words_for(Trouble trouble, uint16_t port) {
       return {502, "The sandbox was not found", "Sandbox Not Found",
               "This sandbox does not exist, or it has ended."};
     case Trouble::kSandboxUnclear:
-      return {503, "The sandbox could not be taken over yet; it is tried again",
+      return {lack_status(port), "The sandbox could not be taken over yet; it is tried again",
               "Sandbox Not Taken Over Yet",
               "The server was restarted and could not take this sandbox over yet. Try again."};
     case Trouble::kPortClosed:

@@ -81,8 +81,8 @@ TEST(ErrorPage, JsonTextsAreThoseThatClientsCompare) {
 
 TEST(ErrorPage, WhatMayPassSaysWhenToComeBack) {
   const http::RequestHead request = request_with({});
-  for (const Trouble trouble :
-       {Trouble::kNoConnection, Trouble::kTooManyWaiting, Trouble::kTooManyWaitingInAll}) {
+  for (const Trouble trouble : {Trouble::kSandboxUnclear, Trouble::kNoConnection,
+                                Trouble::kTooManyWaiting, Trouble::kTooManyWaitingInAll}) {
     const auto page = make_error_page(trouble, request, kId, 8000, /*limit=*/7);
     EXPECT_EQ(page.status, trouble == Trouble::kTooManyWaiting ? 429 : 503);
     EXPECT_EQ(page.headers.get("Retry-After"), "1");
@@ -90,7 +90,15 @@ TEST(ErrorPage, WhatMayPassSaysWhenToComeBack) {
     EXPECT_EQ(page.body.find(R"("connectionLimit":7)") != std::string::npos,
               trouble == Trouble::kTooManyWaiting);
   }
+  const auto text_of = [&](Trouble trouble) {
+    return make_error_page(trouble, request, kId, 8000).body;
+  };
+  EXPECT_THAT(text_of(Trouble::kTooManyWaiting),
+              HasSubstr("Too many requests wait for services of the sandbox to start"));
+  EXPECT_THAT(text_of(Trouble::kTooManyWaitingInAll),
+              HasSubstr("Too many requests wait for services of sandboxes to start"));
   EXPECT_EQ(make_error_page(Trouble::kNoConnection, request, kId, kAgentPort).status, 500);
+  EXPECT_EQ(make_error_page(Trouble::kSandboxUnclear, request, kId, kAgentPort).status, 500);
   EXPECT_FALSE(
       make_error_page(Trouble::kPortClosed, request, kId, 8000).headers.has("Retry-After"));
   EXPECT_EQ(make_error(429, "x").headers.get("Retry-After"), "1");

@@ -55,7 +55,7 @@ TEST_F(GatewayLifeTest, ASandboxThatWasNotTakenOverYetIsNotSaidToBeGone) {
   const SandboxId unclear("iunclear");
   node_.unclear = {unclear};
   RawPeer client = connect();
-  client.send(request("GET /health", kAgentPort, "", unclear));
+  client.send(request("GET /health", 8000, "", unclear));
   const std::string page = client.read_until("}");
   EXPECT_THAT(page, StartsWith("HTTP/1.1 503 "));
   EXPECT_THAT(page, HasSubstr("Retry-After: 1\r\n"));
