@@ -2,13 +2,14 @@
 # Copyright the alcove authors
 """HTTP to a service in a sandbox, through the gateway, beside nginx's `proxy_pass` (upstream
 keepalive, two workers) in front of the same program on the host, in turns; plain, and by TLS with the
-same certificate. Driven by `wrk`; a new connection per request where the row says so. The first rows are
-the server's memory per idle connection."""
+same certificate. Driven by `wrk`; a new connection per request where the row says so, a body of 64 KiB
+where it says POST. The first rows are the server's memory per idle connection."""
 
 import contextlib
 import os
 import pathlib
 import re
+import resource
 import shutil
 import socket
 import ssl
@@ -24,6 +25,13 @@ _CONNECTIONS = (1, 16, 256)
 _SECONDS = 2
 _ROUNDS = 3
 _IDLE = 2000
+# Before them: what the first connections make is there for all that follow.
+_WARM_UP = 200
+
+_POST = """
+wrk.method = "POST"
+wrk.body = string.rep("b", 65536)
+"""
 
 _NGINX = """
 worker_processes 2;
@@ -36,6 +44,8 @@ http {{
   client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
   uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
   keepalive_requests 100000000;
+  # As ours: a body goes on as it comes.
+  proxy_request_buffering off;
   # As ours: older versions resume sessions with this client, 1.3 does not.
   ssl_protocols TLSv1.2 TLSv1.3;
   ssl_certificate {certificates}/leaf.pem; ssl_certificate_key {certificates}/leaf.key;
@@ -58,33 +68,38 @@ def main():
         sandbox.run("/bin/sh", "-c", f"cc -O2 -o /tmp/http_service /tmp/http_service.c && (setsid /tmp/http_service {_PORT} >/dev/null 2>&1 </dev/null &)")
         headers = {"E2b-Sandbox-Id": sandbox.headers["E2b-Sandbox-Id"], "E2b-Sandbox-Port": _PORT}
         # First: what a load leaves behind in the heap would be used again and not be seen.
-        rows = [_idle_memory(tls=False), _idle_memory(tls=True)]
+        rows = _idle_memory()
         _load(wire.SANDBOX_URL, headers, 16, keep=True)
+        post = folder / "post.lua"
+        post.write_text(_POST)
         for tls in (False, True):
             # One port of the gateway speaks both.
             ours = wire.SANDBOX_URL.replace("http:", "https:") if tls else wire.SANDBOX_URL
             for keep in (True, False):
                 for connections in _CONNECTIONS:
                     rows += _compare((ours, headers), (nginx[tls], {}), connections, keep, "TLS, " if tls else "")
+            rows += _compare((ours, headers), (nginx[tls], {}), 16, True, "TLS, POST, " if tls else "POST, ", post)
     return rows
 
 
-def _compare(gateway, nginx, connections, keep, prefix):
+def _compare(gateway, nginx, connections, keep, prefix, script=None):
     ours, theirs = [], []
     for _ in range(_ROUNDS):
-        ours.append(_load(*gateway, connections, keep))
-        theirs.append(_load(*nginx, connections, keep))
+        ours.append(_load(*gateway, connections, keep, script))
+        theirs.append(_load(*nginx, connections, keep, script))
     name = f"{prefix}{connections} {'kept' if keep else 'new'}"
     rates = report.rates(f"{name}: requests", [run[0] for run in ours], "/s", beside="nginx", floor=[run[0] for run in theirs])
     middle = [_median([run[1] for run in runs]) for runs in (ours, theirs)]
     slow = [_median([run[2] for run in runs]) for runs in (ours, theirs)]
     latency = report.Row(f"{name}: latency", _ms(middle[0]), _ms(slow[0]), str(_ROUNDS), "nginx (p50, p99)", f"{_ms(middle[1])}, {_ms(slow[1])}", f"{middle[0] / middle[1]:.2f}, {slow[0] / slow[1]:.2f}")
-    return [rates, latency]
+    return [rates, latency, report.Row(f"{name}: p99 above nginx's", p99=f"{slow[0] - slow[1]:+.2f} ms", n=str(_ROUNDS))]
 
 
-def _load(url, headers, connections, keep):
+def _load(url, headers, connections, keep, script=None):
     """(requests per second, p50 and p99 in ms) of one run."""
     fields = [f"-H{name}: {value}" for name, value in headers.items()] + ([] if keep else ["-HConnection: close"])
+    if script:
+        fields += ["-s", script]
     threads = min(2, connections)
     done = subprocess.run(
         ["wrk", f"-t{threads}", f"-c{connections}", f"-d{_SECONDS}s", "--latency", *fields, url + "/"],
@@ -119,23 +134,35 @@ def _nginx(folder):
         yield f"http://127.0.0.1:{port}", f"https://127.0.0.1:{tls_port}"
 
 
-def _idle_memory(tls):
-    """What a connection costs that has had an answer and waits for its next request."""
+def _idle_memory():
+    """What connections cost that have had an answer and wait for their next request. All stay open to
+    the end: one kind must not live in what another left behind."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 3 * (_IDLE + _WARM_UP))), hard))
     pid = int(pathlib.Path(os.environ["ALCOVE_DATA"], "server.pid").read_text())
-    before = _private_memory(pid)
+    rows, opened = [], []
+    try:
+        for tls in (False, True):
+            _open(_WARM_UP, tls, opened)
+            before = _private_memory(pid)
+            _open(_IDLE, tls, opened)
+            each = (_private_memory(pid) - before) / _IDLE
+            rows.append(report.Row("TLS, idle connection" if tls else "idle connection", f"{each:,.0f} B", n=str(_IDLE)))
+    finally:
+        for connection in opened:
+            connection.close()
+    return rows
+
+
+def _open(count, tls, opened):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    connections = []
-    for _ in range(_IDLE):
+    for _ in range(count):
         connection = wire.Connection(wire.SANDBOX_URL)
+        opened.append(connection)
         if tls:
             connection.socket = context.wrap_socket(connection.socket)
         connection.exchange(connection.message("GET", "/health"))
-        connections.append(connection)
-    each = (_private_memory(pid) - before) / _IDLE
-    for connection in connections:
-        connection.close()
-    return report.Row("TLS, idle connection" if tls else "idle connection", f"{each:,.0f} B", n=str(_IDLE))
 
 
 def _private_memory(pid):

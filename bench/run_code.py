@@ -26,13 +26,15 @@ _LANGUAGES = {
     "r": ("1+1", b'[1] 2'),
     "java": ("1+1", b'"text": "2"'),
 }
+# Sandboxes for what can be seen once in each.
+_FRESH = 5
 _IDLE = 20
 _SETTLE = 5.0
 
 
 def main():
     with jupyter.running() as peer:
-        rows = [*_warm(peer), *_client(), *_starts(peer), *_contexts(peer), *_memory(peer)]
+        rows = [*_warm(peer), *_client(), *_starts(peer), *_contexts(peer), *_once(), *_memory(peer)]
         rows.append(report.Row(f"beside: {peer.facts()['versions']}"))
     return rows
 
@@ -125,6 +127,32 @@ def _contexts(peer):
             samples = [_context(sandbox, language, code, expected) for _ in range(_STARTS)]
             rows.append(report.times(f"the same: {language}", samples))
     return rows
+
+
+def _once():
+    """In sandboxes that nobody has used for it yet."""
+    java, back = [], []
+    for _ in range(_FRESH):
+        with wire.sandbox(_TEMPLATE) as sandbox:
+            _check(*sandbox.connection.exchange(sandbox.execute("1+1")))
+            java.append(_context(sandbox, "java", *_LANGUAGES["java"]))
+            back.append(_killed(sandbox))
+    return [
+        report.times("the first Java context of a sandbox and a run in it", java),
+        report.times("run_code right after the interpreter was killed", back),
+    ]
+
+
+def _killed(sandbox):
+    """Seconds from the interpreter's death to the end of a run in a fresh default context."""
+    sandbox.run("/bin/bash", "-c", "sudo kill -9 $(pgrep -x alcove-interp)")
+    fresh = wire.Connection(wire.SANDBOX_URL)
+    try:
+        seconds, answer = report.timed(lambda: fresh.exchange(sandbox.execute("1+1")))
+    finally:
+        fresh.close()
+    _check(*answer)
+    return seconds
 
 
 def _context(sandbox, language, code, expected):

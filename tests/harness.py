@@ -12,11 +12,13 @@ import inspect
 import json
 import os
 import re
-import shlex
+import ssl
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.parse
+import urllib.request
 from pathlib import Path
 
 import e2b
@@ -37,8 +39,10 @@ def _domain_settings():
     """The settings for clients by TLS, as the server wrote them; empty without its data directory."""
     if not DATA_DIR:
         return {}
-    lines = Path(DATA_DIR, "env").read_text().splitlines()
-    return dict(shlex.split(line)[0].split("=", 1) for line in lines if line)
+    file = Path(DATA_DIR, "env")
+    read = subprocess.run(["/bin/sh", "-euc", 'set -a; . "$0"; exec env -0', file], capture_output=True, text=True, check=True).stdout
+    found = dict(pair.split("=", 1) for pair in read.split("\0") if pair)
+    return {name: found[name] for name in (line.partition("=")[0] for line in file.read_text().splitlines()) if name}
 
 
 BY_DOMAIN = _domain_settings()
@@ -174,6 +178,25 @@ def to_sandbox(method, path, sandbox_id, port=49983, *, headers=None, **options)
     """A request to a port of a sandbox, routed by headers as the clients do it."""
     routing = {"E2b-Sandbox-Id": sandbox_id, "E2b-Sandbox-Port": port}
     return request(method, path, headers=routing | (headers or {}), url=SANDBOX_URL, **options)
+
+
+def visit(host, path="/"):
+    """What somebody gets who opens the URL that `get_host()` is for: by the domain's TLS, or by the
+    name alone where the client knows no more."""
+    if not TLS:
+        return request("GET", path, host=host)
+    handlers = [urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trusted())]
+    try:
+        response = urllib.request.build_opener(*handlers).open(f"https://{host}{path}", timeout=30)
+    except urllib.error.HTTPError as error:
+        response = error
+    with response:
+        return Reply(response.status, {name.lower(): value for name, value in response.headers.items()}, response.read())
+
+
+def trusted():
+    """The certificates that clients of the domain trust."""
+    return ssl.create_default_context(cafile=BY_DOMAIN["SSL_CERT_FILE"])
 
 
 def assert_error(reply, status, text=None):

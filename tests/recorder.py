@@ -32,6 +32,8 @@ _PUBLIC = re.compile(r"e2b\.(?:sandbox|template|volume(?!\.client)|secret)|e2b_c
 _NOT_FOR_USERS = {"VolumeConnectionConfig", "TransportWithLogger", "DefaultBuildLogger", "DockerfileParserInterface", "from_dict", "to_dict"}
 _REQUEST = re.compile(r'HTTP Request: (\w+) (\S+) "\S+ 2\d\d')
 
+_ASKED_BY = "_alcove_asked_by"
+
 _inside = contextvars.ContextVar("inside a recorded call", default=False)
 
 
@@ -95,14 +97,16 @@ class _Method:
         self._key = key
 
     def __get__(self, instance, owner=None):
-        return _recorded(self._inner.__get__(instance, owner), self._key)
+        # What asked for a list shows what it can do with the list's first page.
+        asked_by = getattr(instance, _ASKED_BY, None)
+        return _recorded(self._inner.__get__(instance, owner), [self._key, *([asked_by] if asked_by else [])])
 
 
-def _recorded(method, key):
+def _recorded(method, keys):
     async def finish(coroutine):
-        with _noting(key) as done:
+        with _noting(keys) as done:
             result = await coroutine
-            done()
+            done(result)
             return result
 
     # Whoever asks must see what the client's method is: it may be called from a thread if it is sync.
@@ -120,10 +124,10 @@ def _recorded(method, key):
     def call(*args, **kwargs):
         if _inside.get():
             return method(*args, **kwargs)
-        with _noting(key) as done:
+        with _noting(keys) as done:
             result = method(*args, **kwargs)
             if not inspect.iscoroutine(result):
-                done()
+                done(result)
                 return result
         return finish(result)
 
@@ -133,18 +137,27 @@ def _recorded(method, key):
 class _noting:
     """Marks what runs below as the client's own doing, and notes how it ends."""
 
-    def __init__(self, key):
-        self._key = key
+    def __init__(self, keys):
+        self._keys = keys
 
     def __enter__(self):
         _inside.set(True)
-        return lambda: record.call_returned(self._key)
+        return self._note
+
+    def _note(self, result):
+        if hasattr(result, "next_items"):
+            setattr(result, _ASKED_BY, self._keys[0])
+        # False says that there was nothing to do it to, which any server can say.
+        elif result is not False:
+            for key in self._keys:
+                record.call_returned(key)
 
     def __exit__(self, kind, error, trace):
         # Not a reset: a coroutine that is thrown away ends in a context that is not its own.
         _inside.set(False)
         if error is not None:
-            record.call_raised(self._key, str(error))
+            for key in self._keys:
+                record.call_raised(key, str(error))
 
 
 class _Requests(logging.Handler):
@@ -154,6 +167,32 @@ class _Requests(logging.Handler):
         seen = _REQUEST.match(entry.getMessage())
         if seen:
             record.answered.add((seen[1], urllib.parse.urlsplit(seen[2]).path))
+
+
+def _watch_transport():
+    """The clients before 2.40 send their calls to the agent by httpcore alone, which logs no paths."""
+    try:
+        import httpcore
+    except ImportError:
+        return
+
+    def note(request, response):
+        if 200 <= response.status < 300:
+            record.answered.add((request.method.decode(), request.url.target.decode().partition("?")[0]))
+        return response
+
+    def watched(handle):
+        return functools.wraps(handle)(lambda pool, request: note(request, handle(pool, request)))
+
+    def watched_async(handle):
+        @functools.wraps(handle)
+        async def call(pool, request):
+            return note(request, await handle(pool, request))
+
+        return call
+
+    httpcore.ConnectionPool.handle_request = watched(httpcore.ConnectionPool.handle_request)
+    httpcore.AsyncConnectionPool.handle_async_request = watched_async(httpcore.AsyncConnectionPool.handle_async_request)
 
 
 def _classes(package):
@@ -226,6 +265,7 @@ def start():
     for package in (e2b, e2b_code_interpreter):
         _wrap(package)
     record.endpoints.update(_known_endpoints())
+    _watch_transport()
     handler = _Requests()
     for name, level in (("httpx", logging.INFO), ("pyqwest.access", logging.DEBUG)):
         logger = logging.getLogger(name)

@@ -2,7 +2,7 @@
 // Copyright the alcove authors
 
 // The smallest HTTP service that a proxy can stand in front of: one thread, one answer, kept
-// alive. The same program runs in the sandbox and beside nginx.
+// alive; a body is read to its end before. The same program runs in the sandbox and beside nginx.
 //   http_service PORT
 
 #define _GNU_SOURCE
@@ -19,6 +19,27 @@
 static const char kAnswer[] =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n"
     "{\"hello\":\"world\"}";
+
+enum { kMaxFds = 65536 };
+
+// What is still to come of the body that each connection sends.
+static long body_left[kMaxFds];
+
+// True if a request has ended with these bytes.
+static int take(int fd, char* data, long size) {
+  if (body_left[fd] == 0) {
+    // A proxy sends a head in one piece.
+    data[size] = '\0';
+    char* end = strstr(data, "\r\n\r\n");
+    if (end == NULL) return 0;
+    *end = '\0';
+    char* length = strcasestr(data, "\ncontent-length:");
+    body_left[fd] = length == NULL ? 0 : atol(strchr(length, ':') + 1);
+    size -= end + 4 - data;
+  }
+  body_left[fd] -= size;
+  return body_left[fd] == 0;
+}
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
@@ -47,18 +68,19 @@ int main(int argc, char** argv) {
       if (fd == listener) {
         int peer;
         while ((peer = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+          if (peer >= kMaxFds) return 1;
+          body_left[peer] = 0;
           setsockopt(peer, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
           event.data.fd = peer;
           epoll_ctl(poll, EPOLL_CTL_ADD, peer, &event);
         }
         continue;
       }
-      // A proxy sends a request without a body in one piece.
-      char request[16384];
-      ssize_t size = recv(fd, request, sizeof request, 0);
+      static char request[65536 + 1];
+      ssize_t size = recv(fd, request, sizeof request - 1, 0);
       if (size <= 0) {
         close(fd);
-      } else if (size >= 4 && memcmp(request + size - 4, "\r\n\r\n", 4) == 0) {
+      } else if (take(fd, request, size)) {
         send(fd, kAnswer, sizeof kAnswer - 1, 0);
       }
     }

@@ -43,6 +43,7 @@ class CorsExchange final : public http::Exchange {
   void close_after() override { inner_.close_after(); }
   bool started() const override { return inner_.started(); }
   Task<void> wait_disconnect() override { return inner_.wait_disconnect(); }
+  bool client_hung_up() const override { return inner_.client_hung_up(); }
   net::Stream& raw_stream() override { return inner_.raw_stream(); }
   std::string take_read_ahead() override { return inner_.take_read_ahead(); }
 

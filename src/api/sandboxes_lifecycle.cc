@@ -66,9 +66,8 @@ Task<http::Response> kill_sandbox(Services& services, const Call& call) {
   const auto id = parse_sandbox_id(call.parameters.at(0));
   if (!id) co_return error_response({400, id.error().message()});
   const TeamId& team = call.principal.team;
-  if (!find_own_sandbox(services, call) && !services.kills.contains(*id, team)) {
-    co_return error_response(sandbox_not_found(id->str()));
-  }
+  const auto found = find_own_sandbox(services, call);
+  if (!found && !services.kills.contains(*id, team)) co_return error_response(found.error());
   const KillsUnderWay::Mark mark(services.kills, *id, team);
   const auto killed = co_await services.node.kill(*id);
   if (!killed) {

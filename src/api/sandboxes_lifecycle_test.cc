@@ -35,6 +35,22 @@ TEST_F(SandboxLifecycle, AnotherTeamCannotTouchIt) {
   EXPECT_EQ(sandbox->end_at(), clock_.now() + seconds(300));
 }
 
+TEST_F(SandboxLifecycle, OneThatWasNotTakenOverYetIs503ForItsTeam) {
+  node_.unclear = {{SandboxId("i1"), add_sandbox("i2")->record().team}};
+  for (const auto& [method, path, body] : {std::tuple("GET", "/sandboxes/i1", ""),
+                                           {"DELETE", "/sandboxes/i1", ""},
+                                           {"POST", "/sandboxes/i1/timeout", R"({"timeout":1})"},
+                                           {"POST", "/v2/sandboxes/i1/connect", "{}"},
+                                           {"GET", "/sandboxes/i1/metrics", ""},
+                                           {"GET", "/v2/sandboxes/i1/logs", ""}}) {
+    const Reply reply = send(method, path, body);
+    EXPECT_EQ(reply.status, 503) << path << reply.text;
+    EXPECT_EQ(reply.header("Retry-After"), "1") << path;
+    EXPECT_THAT(reply.text, HasSubstr("could not be taken over yet")) << path;
+    EXPECT_NE(send_as_other(method, path, body).status, 503) << path;
+  }
+}
+
 Task<void> hold(bool& entered, const bool& go_on) {
   entered = true;
   while (!go_on) co_await net::sleep_for(std::chrono::milliseconds(1));

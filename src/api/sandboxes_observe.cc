@@ -70,7 +70,7 @@ Task<ApiResult<node::Log>> find_log(Services& services, const Call& call,
   if (!query) co_return refuse(query.error());
   auto log = co_await services.node.read_log(*id, call.principal.team);
   if (!log) co_return refuse(internal_error("reading the log of " + id->str(), log.error()));
-  if (!*log) co_return refuse(sandbox_not_found(id->str()));
+  if (!*log) co_return refuse(sandbox_missing(services, call, *id));
   co_return select(**std::move(log), *query);
 }
 
@@ -82,7 +82,9 @@ Task<http::Response> get_sandbox_metrics(Services& services, const Call& call) {
   const auto query = parse_metrics_query(call.head.query());
   if (!query) co_return error_response(query.error());
   json::array list;
-  if (const auto sandbox = find_own_sandbox(services, call)) {
+  const auto sandbox = find_own_sandbox(services, call);
+  if (!sandbox && sandbox.error().status == 503) co_return error_response(sandbox.error());
+  if (sandbox) {
     for (const node::Measurement& each : (*sandbox)->measurements(query->from, query->until)) {
       list.emplace_back(show_metric(each, (*sandbox)->record()));
     }

@@ -50,9 +50,11 @@ struct Call {
 using RouteHandler = Task<http::Response> (*)(Services& services, const Call& call);
 
 // The caller's running sandbox that the first path parameter names: 400 for an impossible id, 404
-// for an unknown one and for another team's.
+// for an unknown one and for another team's, 503 for one of which nobody knows yet.
 ApiResult<node::LiveSandboxPtr> find_own_sandbox(const Services& services, const Call& call);
 ApiError sandbox_not_found(std::string_view id);
+// Of a sandbox that does not run, as far as anybody knows: 404 or 503.
+ApiError sandbox_missing(const Services& services, const Call& call, const SandboxId& id);
 
 // Logs what went wrong and says 500: details of the machine are not the client's business. Never
 // 502, 503 or 504, upon which clients would repeat a request that may have been carried out.

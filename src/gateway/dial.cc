@@ -4,13 +4,10 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <utility>
 
 #include <boost/asio/this_coro.hpp>
 
-#include "net/tcp_stream.h"
-#include "net/timer.h"
 #include "net/tls_client_stream.h"
 
 namespace alcove::gateway {
@@ -46,48 +43,109 @@ bool is_closed(const Error& error, Family family) {
   }
 }
 
-// What the service or the sandbox's end led to.
-bool is_of_sandbox(const Error& error) {
-  return error.code() == Code::kDeadlineExceeded || error.code() == Code::kCanceled ||
-         error.code() == Code::kFailedPrecondition || error.code() == Code::kNotFound;
+// What an error leads to that is not a closed port.
+Trouble trouble_of(const Error& error) {
+  switch (error.code()) {
+    case Code::kNotFound:
+      return Trouble::kSandboxNotFound;
+    case Code::kDeadlineExceeded:
+      return Trouble::kTooSlow;
+    case Code::kFailedPrecondition:
+      return Trouble::kNoTls;
+    case Code::kCanceled:
+      return Trouble::kNoAnswer;
+    default:
+      return Trouble::kNoConnection;
+  }
 }
 
-Task<Result<std::unique_ptr<net::Stream>>> dial_family(node::LiveSandbox& sandbox, uint16_t port,
-                                                       Family family,
-                                                       const std::optional<std::string>& tls_name) {
-  ALCOVE_CO_TRY_ASSIGN(UniqueFd fd, sandbox.connect(port, family));
-  if (!tls_name) co_return co_await net::finish_connect(std::move(fd), kConnectTimeout);
-  auto stream = std::make_unique<net::TlsClientStream>(co_await boost::asio::this_coro::executor,
-                                                       std::move(fd));
-  ALCOVE_CO_TRY(co_await stream->finish_connect(kConnectTimeout));
-  if (const auto shaken = co_await stream->shake_hands(*tls_name); !shaken) {
-    if (shaken.error().code() == Code::kDeadlineExceeded ||
-        shaken.error().code() == Code::kResourceExhausted) {
-      co_return fail(shaken.error());
-    }
-    co_return fail(Code::kFailedPrecondition, shaken.error().message());
-  }
-  co_return std::unique_ptr<net::Stream>(std::move(stream));
+DialError why_full(WaitingRequests::Full full) {
+  return {full == WaitingRequests::Full::kSandbox ? Trouble::kTooManyWaiting
+                                                  : Trouble::kTooManyWaitingInAll,
+          "too many requests wait for services"};
 }
 
 }  // namespace
 
-Task<Result<std::unique_ptr<net::Stream>>> dial(node::LiveSandboxPtr sandbox, uint16_t port,
-                                                DialOptions options) {
-  for (size_t tried = 0;; ++tried) {
-    if (!sandbox->running()) co_return fail(Code::kNotFound, "the sandbox has ended");
-    for (const Family family : {Family::kV4, Family::kV6}) {
-      auto stream = co_await dial_family(*sandbox, port, family, options.tls_name);
-      if (stream) co_return stream;
-      if (is_closed(stream.error(), family)) continue;
-      if (is_of_sandbox(stream.error())) co_return stream;
-      co_return fail(Code::kResourceExhausted, stream.error().message());
+Dial::Dial(node::LiveSandboxPtr sandbox, uint16_t port, DialOptions options)
+    : sandbox_(std::move(sandbox)), port_(port), options_(std::move(options)) {}
+
+void Dial::break_off() {
+  broken_off_ = true;
+  if (connecting_ != nullptr) connecting_->close();
+  if (pause_) pause_->notify_all();
+}
+
+DialError Dial::why_over() const {
+  if (!sandbox_->running()) return {Trouble::kSandboxNotFound, "the sandbox has ended"};
+  return {Trouble::kNoAnswer, "broken off"};
+}
+
+Task<DialResult> Dial::run() {
+  std::optional<WaitingRequests::Place> place;
+  for (size_t tried = 0; !is_over(); ++tried) {
+    if (auto result = co_await try_families()) co_return *std::move(result);
+    if (options_.patience == Patience::kNone || tried == kPauses.size()) {
+      if (is_over()) break;
+      co_return tl::unexpected(DialError{Trouble::kPortClosed, "the port is closed"});
     }
-    if (options.patience == Patience::kNone || tried == kPauses.size()) break;
-    co_await net::sleep_for(kPauses[tried]);
+    if (!place && options_.waiting != nullptr) {
+      auto entered = options_.waiting->enter(sandbox_->record().id);
+      if (!entered) co_return tl::unexpected(why_full(entered.error()));
+      place.emplace(*std::move(entered));
+    }
+    co_await pause(kPauses[tried]);
   }
-  if (!sandbox->running()) co_return fail(Code::kNotFound, "the sandbox has ended");
-  co_return fail(Code::kUnavailable, "the port is closed");
+  co_return tl::unexpected(why_over());
+}
+
+Task<void> Dial::pause(milliseconds time) {
+  if (!pause_) pause_.emplace(co_await boost::asio::this_coro::executor);
+  (void)co_await pause_->wait_until(std::chrono::steady_clock::now() + time);
+}
+
+Task<std::optional<DialResult>> Dial::try_families() {
+  for (const Family family : {Family::kV4, Family::kV6}) {
+    auto stream = co_await try_family(family);
+    if (stream) co_return DialResult(*std::move(stream));
+    if (is_over()) co_return DialResult(tl::unexpected(why_over()));
+    const Error& error = stream.error();
+    if (!is_closed(error, family)) {
+      co_return DialResult(tl::unexpected(DialError{trouble_of(error), error.message()}));
+    }
+  }
+  co_return std::nullopt;
+}
+
+Task<Result<std::unique_ptr<net::Stream>>> Dial::try_family(Family family) {
+  ALCOVE_CO_TRY_ASSIGN(UniqueFd fd, sandbox_->connect(port_, family));
+  if (fd.get() >= options_.descriptor_limit) {
+    co_return fail(Code::kResourceExhausted, "nearly all file descriptors are used");
+  }
+  const auto executor = co_await boost::asio::this_coro::executor;
+  std::unique_ptr<net::TcpStream> stream;
+  if (options_.tls_name) {
+    stream = std::make_unique<net::TlsClientStream>(executor, std::move(fd));
+  } else {
+    stream = std::make_unique<net::TcpStream>(executor, std::move(fd));
+  }
+  connecting_ = stream.get();
+  const auto connected = co_await try_stream(*stream);
+  connecting_ = nullptr;
+  ALCOVE_CO_TRY(connected);
+  co_return std::unique_ptr<net::Stream>(std::move(stream));
+}
+
+Task<Result<void>> Dial::try_stream(net::TcpStream& stream) {
+  ALCOVE_CO_TRY(co_await stream.finish_connect(kConnectTimeout));
+  if (!options_.tls_name) co_return Result<void>();
+  auto& tls = static_cast<net::TlsClientStream&>(stream);
+  const auto shaken = co_await tls.shake_hands(*options_.tls_name);
+  if (shaken || shaken.error().code() == Code::kDeadlineExceeded ||
+      shaken.error().code() == Code::kResourceExhausted) {
+    co_return shaken;
+  }
+  co_return fail(Code::kFailedPrecondition, shaken.error().message());
 }
 
 }  // namespace alcove::gateway

@@ -9,6 +9,7 @@
 
 #include "agent/cors.h"
 #include "base/strings.h"
+#include "gateway/routing.h"
 
 namespace alcove::gateway {
 namespace {
@@ -24,11 +25,20 @@ struct Words {
   std::string_view explanation;
 };
 
-Words words_for(Trouble trouble) {
+// A lack of the server's own is 503, which says that it may pass. Not on the agent's port: the SDKs
+// for JavaScript take each 502, 503 and 429 there for a sandbox that is gone, and a 500 for what it
+// is.
+int lack_status(uint16_t port) { return port == kAgentPort ? 500 : 503; }
+
+Words words_for(Trouble trouble, uint16_t port) {
   switch (trouble) {
     case Trouble::kSandboxNotFound:
       return {502, "The sandbox was not found", "Sandbox Not Found",
               "This sandbox does not exist, or it has ended."};
+    case Trouble::kSandboxUnclear:
+      return {lack_status(port), "The sandbox could not be taken over yet; it is tried again",
+              "Sandbox Not Taken Over Yet",
+              "The server was restarted and could not take this sandbox over yet. Try again."};
     case Trouble::kPortClosed:
       return {502, "The sandbox is running but port is not open", "Port Closed",
               "The sandbox is running, but there is no service running on port"};
@@ -50,25 +60,55 @@ Words words_for(Trouble trouble) {
     case Trouble::kBadAnswer:
       return {502, "The service in the sandbox sent an answer that is not valid HTTP",
               "Invalid Answer", "The service sent an answer that is not valid HTTP."};
+    case Trouble::kTooSlow:
+      return {502, "The service in the sandbox did not take the connection in time", "No Answer",
+              "The service did not take the connection in time."};
     case Trouble::kNoConnection:
-      return {500, "The server cannot connect to the sandbox now; it runs out of resources",
+      return {lack_status(port),
+              "The server cannot connect to the sandbox now; it runs out of resources",
               "No Connection", "The server runs out of resources; the sandbox is running."};
     case Trouble::kNoTls:
       return {502, "The service in the sandbox does not speak TLS, but its port is in httpsPorts",
               "No TLS", "The service does not speak TLS, but its port is one of httpsPorts."};
+    case Trouble::kTooManyWaiting:
+      return {429, "Too many requests wait for services of the sandbox to start",
+              "Too Many Requests", "Too many requests wait for services of this sandbox to start."};
+    case Trouble::kTooManyWaitingInAll:
+      return {503, "Too many requests wait for services of sandboxes to start", "Too Many Requests",
+              "Too many requests wait for services of sandboxes to start."};
   }
   return {500, "Unknown trouble", "Error", ""};
 }
 
 bool names_port(Trouble trouble) {
-  return trouble == Trouble::kPortClosed || trouble == Trouble::kNoAnswer ||
-         trouble == Trouble::kBadAnswer || trouble == Trouble::kNoTls;
+  switch (trouble) {
+    case Trouble::kSandboxNotFound:
+    case Trouble::kTrafficTokenMissing:
+    case Trouble::kTrafficTokenWrong:
+    case Trouble::kNoConnection:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool may_pass(Trouble trouble) {
+  return trouble == Trouble::kSandboxUnclear || trouble == Trouble::kNoConnection ||
+         trouble == Trouble::kTooManyWaiting || trouble == Trouble::kTooManyWaitingInAll;
+}
+
+// Scripts of other origins may read it too.
+void add_retry_after(http::Response& response) {
+  response.headers.add("Retry-After", "1");
+  response.headers.add("Access-Control-Expose-Headers", "Retry-After");
 }
 
 // `id` needs no escaping: it is made of [a-z0-9].
-std::string json_body(Trouble trouble, const Words& words, const SandboxId& id, uint16_t port) {
+std::string json_body(Trouble trouble, const Words& words, const SandboxId& id, uint16_t port,
+                      size_t limit) {
   std::string body = cat(R"({"sandboxId":")", id.str(), R"(","message":")", words.message, '"');
   if (names_port(trouble)) body += cat(R"(,"port":)", port);
+  if (trouble == Trouble::kTooManyWaiting) body += cat(R"(,"connectionLimit":)", limit);
   return body += cat(R"(,"code":)", words.status, '}');
 }
 
@@ -134,15 +174,17 @@ bool wants_html(const http::RequestHead& request) {
 }
 
 http::Response make_error_page(Trouble trouble, const http::RequestHead& request,
-                               const SandboxId& id, uint16_t port) {
+                               const SandboxId& id, uint16_t port, size_t limit) {
   // A browser lets a script read an answer only after a preflight that succeeds, and a preflight
   // carries no token.
   if (auto preflight = agent::preflight_response(request)) return *std::move(preflight);
-  const Words words = words_for(trouble);
-  if (wants_html(request)) {
-    return make_response(words.status, kHtmlType, html_body(trouble, words, id, port));
-  }
-  return make_response(words.status, kJsonType, json_body(trouble, words, id, port));
+  const Words words = words_for(trouble, port);
+  http::Response page =
+      wants_html(request)
+          ? make_response(words.status, kHtmlType, html_body(trouble, words, id, port))
+          : make_response(words.status, kJsonType, json_body(trouble, words, id, port, limit));
+  if (may_pass(trouble)) add_retry_after(page);
+  return page;
 }
 
 http::Response make_control_path_refusal(std::string_view path) {
@@ -154,8 +196,10 @@ http::Response make_control_path_refusal(std::string_view path) {
 }
 
 http::Response make_error(int status, std::string_view message) {
-  return make_response(status, kJsonType,
-                       cat(R"({"code":)", status, R"(,"message":")", message, "\"}"));
+  http::Response response = make_response(
+      status, kJsonType, cat(R"({"code":)", status, R"(,"message":")", message, "\"}"));
+  if (status == 429 || status == 503) add_retry_after(response);
+  return response;
 }
 
 http::Response make_plain_text(int status, std::string_view text) {

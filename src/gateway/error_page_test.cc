@@ -70,12 +70,39 @@ TEST(ErrorPage, JsonTextsAreThoseThatClientsCompare) {
             R"(Provided token in header 'e2b-traffic-access-token' is invalid","code":403})");
 
   // Other texts must not be taken for one of the two that choose the exception.
-  for (const Trouble other : {Trouble::kNoAnswer, Trouble::kBadAnswer, Trouble::kNoTls}) {
+  for (const Trouble other :
+       {Trouble::kNoAnswer, Trouble::kBadAnswer, Trouble::kTooSlow, Trouble::kNoTls}) {
     const auto page = make_error_page(other, request, kId, 8000);
     EXPECT_EQ(page.status, 502);
     EXPECT_THAT(page.body, testing::Not(HasSubstr("was not found")));
     EXPECT_THAT(page.body, testing::Not(HasSubstr("port is not open")));
   }
+}
+
+TEST(ErrorPage, WhatMayPassSaysWhenToComeBack) {
+  const http::RequestHead request = request_with({});
+  for (const Trouble trouble : {Trouble::kSandboxUnclear, Trouble::kNoConnection,
+                                Trouble::kTooManyWaiting, Trouble::kTooManyWaitingInAll}) {
+    const auto page = make_error_page(trouble, request, kId, 8000, /*limit=*/7);
+    EXPECT_EQ(page.status, trouble == Trouble::kTooManyWaiting ? 429 : 503);
+    EXPECT_EQ(page.headers.get("Retry-After"), "1");
+    EXPECT_EQ(page.headers.get("Access-Control-Expose-Headers"), "Retry-After");
+    EXPECT_EQ(page.body.find(R"("connectionLimit":7)") != std::string::npos,
+              trouble == Trouble::kTooManyWaiting);
+  }
+  const auto text_of = [&](Trouble trouble) {
+    return make_error_page(trouble, request, kId, 8000).body;
+  };
+  EXPECT_THAT(text_of(Trouble::kTooManyWaiting),
+              HasSubstr("Too many requests wait for services of the sandbox to start"));
+  EXPECT_THAT(text_of(Trouble::kTooManyWaitingInAll),
+              HasSubstr("Too many requests wait for services of sandboxes to start"));
+  EXPECT_EQ(make_error_page(Trouble::kNoConnection, request, kId, kAgentPort).status, 500);
+  EXPECT_EQ(make_error_page(Trouble::kSandboxUnclear, request, kId, kAgentPort).status, 500);
+  EXPECT_FALSE(
+      make_error_page(Trouble::kPortClosed, request, kId, 8000).headers.has("Retry-After"));
+  EXPECT_EQ(make_error(429, "x").headers.get("Retry-After"), "1");
+  EXPECT_FALSE(make_error(401, "x").headers.has("Retry-After"));
 }
 
 TEST(ErrorPage, HtmlForABrowsersWindow) {

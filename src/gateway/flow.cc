@@ -9,6 +9,7 @@
 
 #include <boost/asio/this_coro.hpp>
 
+#include "base/defer.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "gateway/shared_origin.h"
@@ -61,7 +62,8 @@ Task<void> Flow::run() {
     failure = std::current_exception();
     cut();
   }
-  const bool reusable = upload_complete_ && upstream_ && upstream_->reusable();
+  // Of a client that left, the connection is closed, however complete both messages are.
+  const bool reusable = upload_complete_ && !client_gone_ && upstream_ && upstream_->reusable();
   if (!reusable && upstream_) upstream_->stream().close();
   co_await stop_sides();
   if (reusable) loop_->table->keep(*traffic_, service_, *std::move(upstream_));
@@ -71,11 +73,18 @@ Task<void> Flow::run() {
 
 void Flow::sandbox_ended() {
   // Before a head was sent, the failing connection leads to an answer that says what happened.
+  if (dialing_ != nullptr) dialing_->break_off();
   if (upstream_) upstream_->stream().abort();
   if (answering_) exchange_.abort();
 }
 
-void Flow::still_here() { side_.start(watch()); }
+void Flow::still_here() {
+  if (dialing_ == nullptr && !side_.running()) return side_.start(watch());
+  // The service does not open its port, or does not take the body: meanwhile nobody reads from the
+  // client, whose end may lie behind much data.
+  if (exchange_.client_hung_up()) return client_left();
+  loop_->patrol->add(*this);
+}
 
 Task<void> Flow::forward() {
   http::RequestHead head = make_upstream_head(exchange_.request(), upgrade_);
@@ -108,33 +117,48 @@ Task<void> Flow::forward() {
 }
 
 Task<bool> Flow::connect() {
-  DialOptions options{.patience = patience_, .tls_name = service_.tls_name};
-  auto stream = co_await dial(traffic_->sandbox(), port_, std::move(options));
-  if (stream && traffic_->running()) {
+  auto stream = co_await dial();
+  if (stream && traffic_->running() && !client_gone_) {
     upstream_.emplace(*std::move(stream));
     co_return true;
   }
-  if (!traffic_->running()) {
+  if (client_gone_) {
+    exchange_.abort();
+  } else if (!traffic_->running()) {
     co_await answer(Trouble::kSandboxNotFound);
-  } else if (stream.error().code() == Code::kUnavailable) {
-    co_await answer(Trouble::kPortClosed);
-  } else if (stream.error().code() == Code::kFailedPrecondition) {
-    co_await answer(Trouble::kNoTls);
-  } else if (stream.error().code() == Code::kResourceExhausted) {
-    complain(stream.error());
-    co_await answer(Trouble::kNoConnection);
   } else {
-    co_await answer(Trouble::kNoAnswer);
+    const DialError& error = stream.error();
+    if (error.trouble == Trouble::kNoConnection) complain(error.detail);
+    co_await answer(error.trouble);
   }
   co_return false;
 }
 
-void Flow::complain(const Error& error) {
+Task<DialResult> Flow::dial() {
+  Dial dial(traffic_->sandbox(), port_,
+            {.patience = patience_,
+             .tls_name = service_.tls_name,
+             .waiting = loop_->waiting.get(),
+             .descriptor_limit = loop_->descriptor_limit});
+  dialing_ = &dial;
+  const Defer ended([this] { dialing_ = nullptr; });
+  loop_->patrol->add(*this);
+  auto stream = co_await dial.run();
+  // What is idle gives way to what is asked for.
+  if (!stream && stream.error().trouble == Trouble::kNoConnection && !client_gone_ &&
+      loop_->table->drop_idle() > 0) {
+    stream = co_await dial.run();
+  }
+  Patrol::remove(*this);
+  co_return stream;
+}
+
+void Flow::complain(const std::string& lack) {
   const auto now = std::chrono::steady_clock::now();
   if (now < loop_->next_complaint) return;
   loop_->next_complaint = now + kBetweenComplaints;
   log_error(cat("no connection to port ", port_, " of sandbox ",
-                traffic_->sandbox()->record().id.str(), ": ", error.message()));
+                traffic_->sandbox()->record().id.str(), ": ", lack));
 }
 
 Task<Result<http::ResponseHead>> Flow::exchange_heads(const http::RequestHead& head) {
@@ -198,16 +222,23 @@ Task<Result<void>> Flow::upload_rest() {
     if (!read) co_return fail(std::move(read).error());
     if (*read == 0) break;
     if (!sent && !upload_refused_) {
-      const std::string_view piece(upload_buffer_->span().data(), *read);
-      if (!co_await upstream_->write_body(piece)) upload_refused_ = true;
+      upload_refused_ = !co_await upload_piece({upload_buffer_->span().data(), *read});
     }
-    if (stopping_sides_) co_return Result<void>();
+    if (stopping_sides_ || client_gone_) co_return Result<void>();
     sent = false;
     upload_buffer_->adapt(*read);
     read = co_await exchange_.body().read(upload_buffer_->span());
   }
-  if (!upload_refused_ && co_await upstream_->finish_body()) upload_complete_ = true;
+  if (!upload_refused_ && co_await upload_piece({})) upload_complete_ = true;
   co_return Result<void>();
+}
+
+Task<bool> Flow::upload_piece(std::string_view piece) {
+  loop_->patrol->add(*this);
+  const auto sent =
+      piece.empty() ? co_await upstream_->finish_body() : co_await upstream_->write_body(piece);
+  Patrol::remove(*this);
+  co_return sent.has_value();
 }
 
 Task<void> Flow::pass_answer(http::ResponseHead head) {
@@ -326,13 +357,15 @@ Task<void> Flow::answer_failure(Error error) {
 
 Task<void> Flow::answer(Trouble trouble) {
   http::Response page =
-      make_error_page(trouble, exchange_.request(), traffic_->sandbox()->record().id, port_);
+      make_error_page(trouble, exchange_.request(), traffic_->sandbox()->record().id, port_,
+                      loop_->waiting->limits().of_sandbox);
   if (!prefix_.empty()) add_shared_policy(page.headers);
   (void)co_await exchange_.respond(std::move(page));
 }
 
 void Flow::client_left() {
   client_gone_ = true;
+  if (dialing_ != nullptr) dialing_->break_off();
   if (upstream_) upstream_->stream().close();
 }
 

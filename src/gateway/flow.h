@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -31,8 +32,12 @@ struct LoopState {
   std::shared_ptr<TrafficTable> table;
   std::shared_ptr<BufferPool> buffers;
   std::shared_ptr<Patrol> patrol;
+  // Of all loops.
+  std::shared_ptr<WaitingRequests> waiting;
   // How long a tunnel may be silent of which one end has said all.
   std::chrono::milliseconds tunnel_linger;
+  // See DialOptions.
+  int descriptor_limit;
   // What many requests meet at once is logged once.
   std::chrono::steady_clock::time_point next_complaint = {};
 };
@@ -54,18 +59,22 @@ class Flow final : public Interruptible, public Patrolled {
 
   Task<void> run();
   void sandbox_ended() override;
-  // The answer takes its time: somebody must look whether the client still waits for it.
+  // Something takes its time: somebody must look whether the client still waits for it.
   void still_here() override;
 
  private:
   Task<void> forward();
   // Has upstream_ set if true; else the client is answered.
   Task<bool> connect();
-  void complain(const Error& error);
+  Task<DialResult> dial();
+  void complain(const std::string& lack);
   Task<Result<http::ResponseHead>> exchange_heads(const http::RequestHead& head);
   Task<void> upload();
   Task<void> watch();
   Task<Result<void>> upload_rest();
+  // Passes a piece of the request's body on, or (if empty) its end; false if the service takes no
+  // more.
+  Task<bool> upload_piece(std::string_view piece);
   Task<void> pass_answer(http::ResponseHead head);
   Task<Result<void>> pass_body(http::ResponseHead head, http::BodyLength length);
   // The head and what is there of the body; how much that was.
@@ -98,6 +107,8 @@ class Flow final : public Interruptible, public Patrolled {
   const bool has_body_;
   const Upgrade upgrade_;
 
+  // While upstream_ is being connected.
+  Dial* dialing_ = nullptr;
   std::optional<http::ClientConnection> upstream_;
   SideTask side_;
   FirstRead first_of_request_;

@@ -38,7 +38,9 @@ Gateway::Gateway(boost::asio::io_context& loop, node::Node& node, GatewayOptions
                     .table = std::make_shared<TrafficTable>(loop.get_executor()),
                     .buffers = std::make_shared<BufferPool>(),
                     .patrol = std::make_shared<Patrol>(loop.get_executor()),
-                    .tunnel_linger = options.tunnel_linger})),
+                    .waiting = std::move(options.waiting),
+                    .tunnel_linger = options.tunnel_linger,
+                    .descriptor_limit = options.descriptor_limit})),
       recent_starts_(std::move(options.recent_starts)),
       file_urls_(options.file_urls ? std::move(options.file_urls)
                                    : std::make_shared<FileUrlFinder>(node)),
@@ -87,9 +89,11 @@ Task<void> Gateway::forward(http::Exchange& exchange, ToSandbox destination) {
 
 std::optional<http::Response> Gateway::refuse(const http::RequestHead& request,
                                               const node::LiveSandboxPtr& sandbox,
-                                              const ToSandbox& destination) {
+                                              const ToSandbox& destination) const {
   if (!sandbox || !sandbox->running()) {
-    return make_error_page(Trouble::kSandboxNotFound, request, destination.id, destination.port);
+    const bool unclear = node_.find_unclear(destination.id).has_value();
+    return make_error_page(unclear ? Trouble::kSandboxUnclear : Trouble::kSandboxNotFound, request,
+                           destination.id, destination.port);
   }
   if (!destination.prefix.empty()) {
     if (auto refusal = refuse_shared(request, destination.prefix)) return refusal;

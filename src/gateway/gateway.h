@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "gateway/flow.h"
 #include "gateway/recent_starts.h"
 #include "gateway/routing.h"
+#include "gateway/waiting_requests.h"
 #include "http/exchange.h"
 #include "net/task.h"
 #include "node/node.h"
@@ -22,12 +24,16 @@ namespace alcove::gateway {
 struct GatewayOptions {
   // Shared by the gateways of all loops; must not be nullptr.
   std::shared_ptr<RecentStarts> recent_starts = std::make_shared<RecentStarts>();
+  // Shared too; must not be nullptr.
+  std::shared_ptr<WaitingRequests> waiting = std::make_shared<WaitingRequests>();
   // Shared too; nullptr: the gateway has one of its own.
-  std::shared_ptr<FileUrlFinder> file_urls;
+  std::shared_ptr<FileUrlFinder> file_urls = {};
   // Outlives the gateway.
   const Clock* clock = nullptr;
   // How long a switched connection is held of which one end has closed and the other is silent.
   std::chrono::milliseconds tunnel_linger = std::chrono::minutes(10);
+  // See DialOptions.
+  int descriptor_limit = std::numeric_limits<int>::max();
 };
 
 // Passes requests on to ports of sandboxes. One per event loop; it is used on that loop only, and
@@ -55,9 +61,9 @@ class Gateway {
   Task<void> forward(http::Exchange& exchange, ToSandbox destination);
   Task<void> forward_file_url(http::Exchange& exchange);
   // The answer for a request that is not passed on.
-  static std::optional<http::Response> refuse(const http::RequestHead& request,
-                                              const node::LiveSandboxPtr& sandbox,
-                                              const ToSandbox& destination);
+  std::optional<http::Response> refuse(const http::RequestHead& request,
+                                       const node::LiveSandboxPtr& sandbox,
+                                       const ToSandbox& destination) const;
   void note_start(const http::RequestHead& request, const ToSandbox& destination);
   Patience patience_for(const store::Sandbox& sandbox) const;
 

@@ -4,12 +4,17 @@
 // Finding and ending sandboxes, access, connections and tunnels.
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
-#include <cerrno>
+#include <array>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include "gateway/testing/gateway_fixture.h"
+#include "net/testing/loop_runner.h"
+#include "net/testing/tls_identity.h"
+#include "net/tls_stream.h"
 
 namespace alcove::gateway {
 namespace {
@@ -33,13 +38,6 @@ class GatewayLifeTest : public GatewayTest {
     service.send(kHello);
     client.read_until("hello");
   }
-
-  // A connection is kept a moment after the client has its answer.
-  void wait_for_idle(size_t count) {
-    while (on_loop([this] { return gateway_->idle_connections(); }) != count) {
-      std::this_thread::yield();
-    }
-  }
 };
 
 TEST_F(GatewayLifeTest, AnUnknownSandboxIsNotFound) {
@@ -53,109 +51,23 @@ TEST_F(GatewayLifeTest, AnUnknownSandboxIsNotFound) {
       EndsWith(R"({"sandboxId":"inobody","message":"The sandbox was not found","code":502})"));
 }
 
+TEST_F(GatewayLifeTest, ASandboxThatWasNotTakenOverYetIsNotSaidToBeGone) {
+  const SandboxId unclear("iunclear");
+  node_.unclear = {unclear};
+  RawPeer client = connect();
+  client.send(request("GET /health", 8000, "", unclear));
+  const std::string page = client.read_until("}");
+  EXPECT_THAT(page, StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(page, HasSubstr("Retry-After: 1\r\n"));
+  EXPECT_THAT(page, HasSubstr("could not be taken over yet"));
+}
+
 TEST_F(GatewayLifeTest, RefusalsOfTheRouterAreText) {
   RawPeer client = connect();
   client.send("GET / HTTP/1.1\r\nHost: localhost\r\nE2b-Sandbox-Id: ione\r\n\r\n");
   const std::string page = client.read_until("missing header");
   EXPECT_THAT(page, StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(page, HasSubstr("Content-Type: text/plain"));
-}
-
-TEST_F(GatewayLifeTest, AClosedPortIsAnsweredAtOnce) {
-  RawPeer client = connect();
-  client.send(request("GET /", /*port=*/9));
-  EXPECT_THAT(
-      client.read_until("}"),
-      EndsWith(
-          R"({"sandboxId":"ione","message":"The sandbox is running but port is not open","port":9,"code":502})"));
-  // Once by IPv4, once by IPv6, and not again.
-  EXPECT_EQ(one_->connects(), 2);
-}
-
-TEST_F(GatewayLifeTest, ALackOfTheServersOwnIsNoClosedPort) {
-  RawPeer client = connect();
-  for (const int error : {EMFILE, ENFILE, ENOMEM, ENOBUFS, EAGAIN}) {
-    one_->fail_connects(error);
-    client.send(request("GET /"));
-    const std::string page = client.read_until("}");
-    EXPECT_THAT(page, StartsWith("HTTP/1.1 500 ")) << error;
-    EXPECT_THAT(page, HasSubstr("The server cannot connect to the sandbox now")) << error;
-  }
-  // It is not asked again by IPv6.
-  EXPECT_EQ(one_->connects(), 5);
-  for (const int error : {ECONNREFUSED, ENETUNREACH, EPERM}) {
-    one_->fail_connects(error);
-    client.send(request("GET /"));
-    EXPECT_THAT(client.read_until("}"), HasSubstr("port is not open")) << error;
-  }
-  one_->fail_connects(0);
-  client.send(request("GET /"));
-  service_.accept().read_until("\r\n\r\n");
-}
-
-TEST_F(GatewayLifeTest, AServiceThatIsJustStartingIsWaitedFor) {
-  RawPeer client = connect();
-  client.send(request("POST /process.Process/Start", kAgentPort, "Content-Length: 2\r\n") + "{}");
-  RawPeer agent = service_.accept();
-  agent.read_until("\r\n\r\n{}");
-  agent.send(kHello);
-  client.read_until("hello");
-
-  client.send(request("GET /", /*port=*/9));
-  while (one_->connects() < 4) std::this_thread::yield();
-  one_->open_port(9, service_.port());
-  service_.accept().read_until("\r\n\r\n");
-}
-
-TEST_F(GatewayLifeTest, OnlyWhatRunsSomethingIsAReasonToWaitForAPort) {
-  RawPeer client = connect();
-  const auto post = [&](std::string_view path, uint16_t port) {
-    client.send(request(cat("POST ", path), port));
-    RawPeer agent = service_.accept();
-    agent.read_until("\r\n\r\n");
-    agent.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
-    client.read_until("{}");
-  };
-  // How often a closed port is then tried.
-  const auto tries = [&] {
-    const int before = one_->connects();
-    client.send(request("GET /", /*port=*/9));
-    client.read_until("}");
-    return one_->connects() - before;
-  };
-  constexpr uint16_t kInterpreter = 49999;
-  one_->open_port(kInterpreter, service_.port());
-  for (const char* call : {"List", "Connect", "Update", "SendSignal", "CloseStdin"}) {
-    post(cat("/process.Process/", call), kAgentPort);
-  }
-  post("/filesystem.Filesystem/Stat", kAgentPort);
-  post("/contexts", kInterpreter);
-  post("/execute", kServicePort);
-  EXPECT_EQ(tries(), 2);
-  post("/execute", kInterpreter);
-  EXPECT_EQ(tries(), 10);
-}
-
-TEST_F(GatewayLifeTest, AYoungSandboxGetsRetriesUntilTheyAreUsedUp) {
-  on_loop([this] {
-    clock_.set(one_->record().started_at + std::chrono::seconds(1));
-    return 0;
-  });
-  RawPeer client = connect();
-  client.send(request("GET /", /*port=*/9));
-  EXPECT_THAT(client.read_until("}"), HasSubstr("port is not open"));
-  EXPECT_EQ(one_->connects(), 10);
-}
-
-TEST_F(GatewayLifeTest, AServiceOnIpv6LoopbackOnlyIsReached) {
-  RawService on_v6("::1");
-  one_->open_port(9, on_v6.port(), sandbox::Machine::Family::kV6);
-  RawPeer client = connect();
-  client.send(request("GET /", /*port=*/9));
-  RawPeer service = on_v6.accept();
-  service.read_until("\r\n\r\n");
-  service.send(kHello);
-  client.read_until("hello");
 }
 
 TEST_F(GatewayLifeTest, KillCutsStreamsAtOnceAndThen502) {
@@ -255,6 +167,23 @@ TEST_F(GatewayLifeTest, ConnectionsAreReusedWithinASandboxOnly) {
   first.read_to_end();
   third.read_to_end();
   wait_for_idle(1);
+}
+
+TEST_F(GatewayLifeTest, WhatAServiceSaysUnaskedIsNobodysAnswer) {
+  RawPeer client = connect();
+  client.send(request("GET /1"));
+  RawPeer first = service_.accept();
+  first.read_until("\r\n\r\n");
+  first.send(kHello);
+  client.read_until("hello");
+  wait_for_idle(1);
+  first.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison");
+  RawPeer other = connect();
+  other.send(request("GET /2"));
+  RawPeer second = service_.accept();
+  second.read_until("\r\n\r\n");
+  second.send(kHello);
+  EXPECT_THAT(other.read_until("\r\n\r\nhello"), Not(HasSubstr("poison")));
 }
 
 TEST_F(GatewayLifeTest, WhatCannotBeRepeatedGetsAFreshConnectionToAService) {
@@ -383,6 +312,88 @@ TEST_F(GatewayLifeTest, TunnelsCarryBothWaysAndHalfClose) {
   EXPECT_EQ(client.read_to_end(), RawPeer::End::kClosed);
 }
 
+TEST_F(GatewayLifeTest, ATunnelIsAskedForUnderTheMaskedHost) {
+  const SandboxId id("imasked");
+  const auto masked = make_sandbox(id, R"({"maskRequestHost":"dev.local:${PORT}"})");
+  masked->open_port(kServicePort, service_.port());
+  on_loop([&] { node_.add(masked); });
+  RawPeer client = connect();
+  client.send(
+      request("GET /ws", kServicePort, "Connection: Upgrade\r\nUpgrade: websocket\r\n", id));
+  RawPeer service = service_.accept();
+  const std::string head = service.read_until("\r\n\r\n");
+  EXPECT_THAT(head, HasSubstr("\r\nHost: dev.local:8000\r\n"));
+  EXPECT_THAT(head, HasSubstr("\r\nX-Forwarded-Host: 8000-imasked.example.org\r\n"));
+  EXPECT_THAT(head, HasSubstr("\r\nUpgrade: websocket\r\n"));
+  service.send("HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nfirst");
+  client.read_until("\r\n\r\nfirst");
+  client.send("ping");
+  EXPECT_EQ(service.read_bytes(4), "ping");
+}
+
+// Plays the service's end of a TLS connection, on a loop of the test's own.
+class TlsPeer {
+ public:
+  explicit TlsPeer(const RawPeer& accepted)
+      : stream_(loop_.get_executor(), UniqueFd(::dup(accepted.fd())),
+                net::testing::make_identity()) {}
+
+  std::string read_until(std::string_view mark) {
+    std::string all;
+    std::array<char, 1> byte;
+    while (!all.ends_with(mark)) {
+      const auto count = net::testing::run(loop_, stream_.read_some(byte));
+      if (!count || *count == 0) throw std::runtime_error("the TLS connection ended after " + all);
+      all.push_back(byte[0]);
+    }
+    return all;
+  }
+  void send(std::string_view data) { (void)net::testing::run(loop_, stream_.write(data)); }
+
+ private:
+  boost::asio::io_context loop_;
+  net::TlsStream stream_;
+};
+
+TEST_F(GatewayLifeTest, ATunnelToAServiceThatSpeaksTls) {
+  const SandboxId id("itls");
+  const auto sandbox = make_sandbox(id, R"({"httpsPorts":[8000],"maskRequestHost":"dev.local"})");
+  sandbox->open_port(kServicePort, service_.port());
+  on_loop([&] { node_.add(sandbox); });
+  RawPeer client = connect();
+  client.send(
+      request("GET /ws", kServicePort, "Connection: Upgrade\r\nUpgrade: websocket\r\n", id));
+  const RawPeer accepted = service_.accept();
+  TlsPeer service(accepted);
+  const std::string head = service.read_until("\r\n\r\n");
+  EXPECT_THAT(head, HasSubstr("\r\nHost: dev.local\r\n"));
+  EXPECT_THAT(head, HasSubstr("\r\nUpgrade: websocket\r\n"));
+  service.send("HTTP/1.1 101 Go\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nfirst");
+  EXPECT_THAT(client.read_until("\r\n\r\nfirst"), StartsWith("HTTP/1.1 101 "));
+  for (int i = 0; i < 3; ++i) {
+    client.send("ping");
+    EXPECT_EQ(service.read_until("ping"), "ping");
+    service.send("pong");
+    EXPECT_EQ(client.read_bytes(4), "pong");
+  }
+}
+
+TEST_F(GatewayLifeTest, AServiceWithoutTheTlsOfItsPortIsToldFromAClosedOne) {
+  const SandboxId id("itls");
+  const auto sandbox = make_sandbox(id, R"({"httpsPorts":[8000]})");
+  sandbox->open_port(kServicePort, service_.port());
+  on_loop([&] { node_.add(sandbox); });
+  RawPeer client = connect();
+  for (const char* more : {"", "Connection: Upgrade\r\nUpgrade: websocket\r\n"}) {
+    client.send(request("GET /", kServicePort, more, id));
+    RawPeer service = service_.accept();
+    service.send("HTTP/1.1 400 Bad Request\r\n\r\n");
+    EXPECT_THAT(client.read_until("}"),
+                EndsWith(R"({"sandboxId":"itls","message":"The service in the sandbox does not )"
+                         R"(speak TLS, but its port is in httpsPorts","port":8000,"code":502})"));
+  }
+}
+
 TEST_F(GatewayLifeTest, TunnelsAreCutByKillAndByReset) {
   for (const bool kill : {false, true}) {
     RawPeer client = connect();
@@ -403,10 +414,7 @@ TEST_F(GatewayLifeTest, TunnelsAreCutByKillAndByReset) {
 }
 
 TEST_F(GatewayLifeTest, ATunnelWithOneEndClosedAndTheOtherSilentEnds) {
-  on_loop([this] {
-    make_gateway(std::chrono::milliseconds(50));
-    return 0;
-  });
+  replace_gateway({.tunnel_linger = std::chrono::milliseconds(50)});
   for (const bool client_first : {true, false}) {
     RawPeer client = connect();
     client.send(request("GET /ws", kServicePort, "Connection: Upgrade\r\nUpgrade: x\r\n"));

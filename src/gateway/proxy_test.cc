@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <string>
 #include <thread>
 
@@ -250,6 +251,36 @@ TEST_F(ProxyTest, AClientThatLeavesIsPassedOn) {
   }
 }
 
+TEST_F(ProxyTest, AClientThatLeavesIsNoticedAlthoughTheServiceTakesNoMore) {
+  RawPeer client = connect();
+  client.send(request("POST /big", kServicePort, "Content-Length: 1000000000\r\n"));
+  RawPeer service = service_.accept();
+  service.read_until("\r\n\r\n");
+  client.send_until_blocked(/*quiet_ms=*/200, /*most=*/200'000'000);
+  EXPECT_EQ(on_loop([this] { return server_->connection_count(); }), 1u);
+  client.reset();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (on_loop([this] { return server_->connection_count(); }) > 0 &&
+         std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(on_loop([this] { return server_->connection_count(); }), 0u);
+  EXPECT_EQ(on_loop([this] { return gateway_->idle_connections(); }), 0u);
+}
+
+TEST_F(ProxyTest, AClientThatSaysNoMoreHasLeft) {
+  for (const char* more : {"", "Content-Length: 3\r\n", "Content-Length: 9\r\n"}) {
+    RawPeer client = connect();
+    client.send(request("POST /silent", kServicePort, more));
+    if (*more != '\0') client.send("abc");
+    RawPeer service = service_.accept();
+    service.read_until(*more != '\0' ? "\r\n\r\nabc" : "\r\n\r\n");
+    client.shutdown_write();
+    EXPECT_EQ(service.read_to_end(), RawPeer::End::kClosed) << more;
+    EXPECT_EQ(on_loop([this] { return gateway_->idle_connections(); }), 0u);
+  }
+}
+
 TEST_F(ProxyTest, ABrokenRequestBodyDoesNotLookComplete) {
   RawPeer client = connect();
   client.send(request("POST /up", kServicePort, "Transfer-Encoding: chunked\r\n") + "3\r\none\r\n");
@@ -365,6 +396,8 @@ TEST_F(ProxyTest, AServiceThatDoesNotReadStopsTheUpload) {
 
 TEST_F(ProxyTest, HostileAnswersAreRefused) {
   const std::string huge(200'000, 'h');
+  std::string flood;
+  for (int i = 0; i < 100; ++i) flood += "HTTP/1.1 103 Early Hints\r\n\r\n";
   for (const std::string& answer : {
            std::string("garbage\r\n\r\n"),
            std::string("HTTP/1.1 abc OK\r\n\r\n"),
@@ -381,6 +414,9 @@ TEST_F(ProxyTest, HostileAnswersAreRefused) {
            std::string("HTTP/1.1 204 OK\r\nX: a\177b\r\n\r\n"),
            std::string("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
            "HTTP/1.1 200 OK\r\nX: " + huge + "\r\n\r\n",
+           "HTTP/1.1 103 Early Hints\r\nX: " + huge + "\r\n\r\n",
+           flood + "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+           std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
        }) {
     RawPeer client = connect();
     client.send(request("POST /x"));

@@ -80,10 +80,29 @@ bool looks_like_own_id(std::string_view text) {
   return text.size() == 21 && text.starts_with('i') && parse_sandbox_id(text).has_value();
 }
 
+// The id in "<port>-<id>" or "<port>-<id>-<suffix>".
+std::string_view id_in_label(std::string_view label) {
+  const size_t dash = label.find('-');
+  if (dash == std::string_view::npos) return {};
+  const std::string_view id = label.substr(dash + 1);
+  return id.substr(0, id.find('-'));
+}
+
+// A name in our own domain that is neither the API's nor a sandbox's. With the headers that name a
+// sandbox it may be anything.
+bool is_nobodys_host(std::string_view name, const RoutingOptions& options) {
+  const size_t dot = name.find('.');
+  return !options.domain.empty() && dot != std::string_view::npos &&
+         name.substr(dot + 1) == options.domain && name.substr(0, dot) != "api";
+}
+
 // The rule for host names; nothing if the name is not one of a sandbox.
 std::optional<Route> route_by_host(std::string_view name, const RoutingOptions& options) {
   const size_t dot = name.find('.');
-  if (dot == std::string_view::npos) return {};
+  if (dot == std::string_view::npos) {
+    if (looks_like_own_id(id_in_label(name))) return refuse(kInvalidHost);
+    return {};
+  }
   const std::string_view label = name.substr(0, dot);
   const std::string_view rest = name.substr(dot + 1);
   const bool under_domain = !options.domain.empty() && rest == options.domain;
@@ -93,8 +112,7 @@ std::optional<Route> route_by_host(std::string_view name, const RoutingOptions& 
   const size_t dash = label.find('-');
   if (dash == std::string_view::npos) return {};
   const std::string_view port_text = label.substr(0, dash);
-  std::string_view id_text = label.substr(dash + 1);
-  id_text = id_text.substr(0, id_text.find('-'));
+  const std::string_view id_text = id_in_label(label);
 
   if (!all_digits(port_text)) {
     // "build-box.lan" is an ordinary machine name, unless it lies in our own domain.
@@ -166,13 +184,19 @@ Route route(const http::RequestHead& request, const RoutingOptions& options) {
   const bool has_upper =
       std::any_of(raw_name.begin(), raw_name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
   const std::string lowered = has_upper ? to_lower(raw_name) : std::string();
-  if (auto by_host = route_by_host(has_upper ? lowered : raw_name, options)) {
+  const std::string_view name = has_upper ? lowered : raw_name;
+  if (auto by_host = route_by_host(name, options)) {
     // The API's own name leads to what shares its origin too, but not to signed URLs.
     const bool to_api = std::holds_alternative<ToApi>(*by_host);
     if (to_api && find_path_address(target.path())) return route_by_path(target);
     return *std::move(by_host);
   }
-  return route_by_headers(fields, target);
+  Route by_headers = route_by_headers(fields, target);
+  const bool named = !fields.id.empty() || !fields.port.empty();
+  if (!named && std::holds_alternative<ToApi>(by_headers) && is_nobodys_host(name, options)) {
+    return refuse(kInvalidHost);
+  }
+  return by_headers;
 }
 
 }  // namespace alcove::gateway

@@ -49,7 +49,8 @@ struct RoutingOptions {
 //    sandbox's. The agent's port is the sandbox's unless the path is one of the API's: Python
 //    2.22.0 sends both headers on POST /sandboxes/{id}/connect.
 // 4. Else a path `/_sandbox/<id>/<port>/...`: that sandbox's.
-// 5. Else the API.
+// 5. Else the API, but for names in our own domain: a host there that is neither the API's nor a
+//    sandbox's is invalid, like one that only looks like a sandbox's.
 Route route(const http::RequestHead& request, const RoutingOptions& options);
 
 }  // namespace alcove::gateway

@@ -104,6 +104,31 @@ TEST(Routing, BrokenSandboxHostsAreRefused) {
   EXPECT_EQ(by_host(cat("me@8000-", kId, ".example.org")), "400 Invalid host");
 }
 
+TEST(Routing, HostsThatAreNobodysAreRefused) {
+  // No dot: a sandbox's name without its domain.
+  EXPECT_EQ(by_host(cat("8000-", kId)), "400 Invalid host");
+  EXPECT_EQ(by_host(cat("8000-", kId, ":3000")), "400 Invalid host");
+  EXPECT_EQ(by_host("some-box"), "api");
+
+  const RoutingOptions options{.domain = "example.org"};
+  for (const std::string& host : {std::string("www.example.org"), std::string("8000.example.org"),
+                                  cat(kId, ".example.org"), cat(kId, ".EXAMPLE.org.:443")}) {
+    EXPECT_EQ(by_host(host, "/sandboxes", options), "400 Invalid host") << host;
+  }
+  for (const char* host : {"api.example.org", "example.org", "www.example.com", "a.b.example.org",
+                           "localhost", "127.0.0.1"}) {
+    EXPECT_EQ(by_host(host, "/sandboxes", options), "api") << host;
+  }
+  // Such a name may still be where clients send what names its sandbox otherwise.
+  const http::Headers headers = {{"Host", "sandbox.example.org"},
+                                 {"E2b-Sandbox-Id", std::string(kId)},
+                                 {"E2b-Sandbox-Port", "49983"}};
+  EXPECT_EQ(describe({.target = "/health", .headers = headers}, options), own(49983));
+  EXPECT_EQ(describe({.target = "/v2/sandboxes", .headers = headers}, options), "api");
+  EXPECT_EQ(by_host("sandbox.example.org", "/files?signature=v1_x", options), "file url");
+  EXPECT_EQ(by_host("sandbox.example.org", cat("/_sandbox/", kId, "/8000/"), options), own(8000));
+}
+
 TEST(Routing, ContradictoryFieldsAreRefused) {
   EXPECT_EQ(describe({.headers = {{"Host", "a.example.org"}, {"Host", "b.example.org"}}}),
             "400 Invalid host");

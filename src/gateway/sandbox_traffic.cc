@@ -61,6 +61,12 @@ void TrafficTable::keep(SandboxTraffic& traffic, const Destination& to,
   schedule_sweep();
 }
 
+size_t TrafficTable::drop_idle() {
+  const size_t dropped = budget_->used;
+  for (auto& [sandbox, entry] : entries_) entry.traffic->idle().clear();
+  return dropped;
+}
+
 void TrafficTable::close() {
   auto entries = std::move(entries_);
   entries_.clear();

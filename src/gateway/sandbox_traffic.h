@@ -70,6 +70,9 @@ class TrafficTable : public std::enable_shared_from_this<TrafficTable> {
   // Keeps a connection for the next request to that place.
   void keep(SandboxTraffic& traffic, const Destination& to, http::ClientConnection connection);
 
+  // Closes all idle connections; how many they were.
+  size_t drop_idle();
+
   // Interrupts everything and watches nothing any more.
   void close();
 

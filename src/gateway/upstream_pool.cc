@@ -13,11 +13,11 @@
 namespace alcove::gateway {
 namespace {
 
-// Nothing may arrive on an idle connection: data or an end mean that it is not usable. One with TLS
-// cannot be looked at and counts as not quiet.
-bool is_quiet(http::ClientConnection& connection) {
+// Nothing may arrive on an idle connection: an end means that it is not usable, and data would be
+// taken for the answer to somebody's request.
+bool is_quiet(int socket) {
   char byte;
-  const ssize_t got = ::recv(connection.stream().native_fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t got = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
@@ -36,8 +36,9 @@ std::optional<http::ClientConnection> UpstreamPool::take(const Destination& to, 
     idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(i));
     --budget_->used;
     if (age >= keep_time(to.port)) continue;
-    if (if_dead == IfDead::kRepeated && age < kSurelyAlive) return connection;
-    if (is_quiet(connection)) return connection;
+    const int socket = connection.stream().native_fd();
+    const bool trusted = if_dead == IfDead::kRepeated && age < kSurelyAlive;
+    if (socket >= 0 ? is_quiet(socket) : trusted) return connection;
   }
   return {};
 }

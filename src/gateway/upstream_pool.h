@@ -52,8 +52,8 @@ class UpstreamPool {
   UpstreamPool(const UpstreamPool&) = delete;
   UpstreamPool& operator=(const UpstreamPool&) = delete;
 
-  // The connection to that place used last, if one is left. It is known to be alive, unless the
-  // request can be repeated and it was used a moment ago: then the look is not worth its price.
+  // The connection to that place used last, if one is left on which nothing has come since. One
+  // with TLS cannot be looked at: it is for requests that can be repeated, for a moment.
   std::optional<http::ClientConnection> take(const Destination& to, IfDead if_dead, TimePoint now);
   void put(const Destination& to, http::ClientConnection connection, TimePoint now);
   void drop_expired(TimePoint now);

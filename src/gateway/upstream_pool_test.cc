@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <tuple>
+
 #include <boost/asio/io_context.hpp>
 
 #include "base/unique_fd.h"
 #include "gateway/routing.h"
 #include "net/tcp_stream.h"
+#include "net/tls_client_stream.h"
 
 namespace alcove::gateway {
 namespace {
@@ -82,13 +85,29 @@ TEST_F(UpstreamPoolTest, DeadOrTalkativeConnectionsAreNotUsed) {
   EXPECT_TRUE(pool_.empty());
 }
 
-TEST_F(UpstreamPoolTest, WhatCanBeRepeatedLooksOnlyAfterAWhile) {
-  for (const auto age : {milliseconds(1), milliseconds(600)}) {
-    auto [closed, closed_end] = make_connection();
-    closed_end.reset();
-    pool_.put({.port = 8000}, std::move(closed), start_);
-    const bool taken = pool_.take({.port = 8000}, IfDead::kRepeated, start_ + age).has_value();
-    EXPECT_EQ(taken, age < milliseconds(500));
+TEST_F(UpstreamPoolTest, DeadOrTalkativeConnectionsAreNotUsedForWhatCanBeRepeatedEither) {
+  auto [closed, closed_end] = make_connection();
+  auto [talking, talking_end] = make_connection();
+  closed_end.reset();
+  ASSERT_EQ(::send(talking_end.get(), "x", 1, 0), 1);
+  pool_.put({.port = 8000}, std::move(closed), start_);
+  pool_.put({.port = 8000}, std::move(talking), start_);
+  EXPECT_FALSE(pool_.take({.port = 8000}, IfDead::kRepeated, start_ + milliseconds(1)));
+}
+
+TEST_F(UpstreamPoolTest, TlsCannotBeLookedAtAndServesWhatCanBeRepeatedForAMoment) {
+  for (const auto& [if_dead, age, expected] :
+       {std::tuple(IfDead::kRepeated, milliseconds(1), true),
+        std::tuple(IfDead::kRepeated, milliseconds(600), false),
+        std::tuple(IfDead::kLost, milliseconds(1), false)}) {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    const UniqueFd service(ends[1]);
+    http::ClientConnection connection(
+        std::make_unique<net::TlsClientStream>(loop_.get_executor(), UniqueFd(ends[0])));
+    pool_.put({.port = 8000, .tls_name = ""}, std::move(connection), start_);
+    const auto taken = pool_.take({.port = 8000, .tls_name = ""}, if_dead, start_ + age);
+    EXPECT_EQ(taken.has_value(), expected) << age.count();
   }
 }
 

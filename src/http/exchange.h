@@ -59,6 +59,10 @@ class Exchange {
   // was read to its end. Pipelined requests are not mistaken for an end.
   virtual Task<void> wait_disconnect() = 0;
 
+  // True if the client has closed its end of the connection, or the connection is broken, even
+  // with data of the client unread. A look at any time, without a wait.
+  virtual bool client_hung_up() const = 0;
+
   // For tunnels, after a 101 was sent with start(): the raw connection, and bytes that were read
   // beyond the head. The connection is closed when the handler returns.
   virtual net::Stream& raw_stream() = 0;

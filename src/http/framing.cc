@@ -41,12 +41,12 @@ Result<std::optional<std::string>> to_origin_form(RequestHead& head) {
 
 Result<void> check_host(RequestHead& head) {
   const size_t count = head.headers.count("Host");
-  if (count > 1) return fail(Code::kInvalidArgument, "several Host headers");
+  if (count > 1) return fail(Code::kInvalidArgument, "Invalid host");
   if (count == 0 && head.version_minor >= 1) {
     return fail(Code::kInvalidArgument, "missing Host header");
   }
   if (count == 1 && !is_host(*head.headers.get("Host"))) {
-    return fail(Code::kInvalidArgument, "invalid Host header");
+    return fail(Code::kInvalidArgument, "Invalid host");
   }
   ALCOVE_TRY_ASSIGN(const auto host, to_origin_form(head));
   if (host) head.headers.set("Host", *host);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "http/head_writer.h"
 #include "http/server_connection.h"
 #include "net/event_loops.h"
 #include "net/fd_wait.h"
@@ -42,17 +43,30 @@ void detect_dead_peer(int socket) {
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
+Task<void> refuse_for_now(Exchange& exchange) {
+  exchange.close_after();
+  (void)co_await exchange.respond(
+      {.status = 503,
+       .headers = {{"Content-Type", "application/json; charset=utf-8"}, {"Retry-After", "1"}},
+       .body = error_body(503, "The server has too many connections")});
+}
+
 }  // namespace
 
 struct Server::Impl : std::enable_shared_from_this<Impl> {
   Impl(boost::asio::io_context& used_loop, Handler used_handler, ServerOptions used_options)
       : loop(used_loop),
         handler(std::make_shared<const Handler>(std::move(used_handler))),
+        refusal(std::make_shared<const Handler>(refuse_for_now)),
         options(std::move(used_options)) {}
 
-  void serve_connection(std::unique_ptr<net::Stream> stream);
-  static Task<void> run_connection(std::shared_ptr<Impl> self,
-                                   std::list<std::shared_ptr<ServerConnection>>::iterator place);
+  using Connections = std::list<std::shared_ptr<ServerConnection>>;
+  // What becomes of a connection's requests.
+  enum class Use { kServed, kRefused };
+
+  void serve_connection(std::unique_ptr<net::Stream> stream, Use use);
+  static Task<void> run_connection(std::shared_ptr<Impl> self, Connections::iterator place,
+                                   Use use);
   static Task<void> accept_loop(std::shared_ptr<Impl> self, std::shared_ptr<net::FdWait> listener);
   enum class Accepted { kAll, kMore, kExhausted };
   // Takes what waits at the listener, up to a batch.
@@ -60,46 +74,58 @@ struct Server::Impl : std::enable_shared_from_this<Impl> {
 
   boost::asio::io_context& loop;
   std::shared_ptr<const Handler> handler;
+  // For connections that are too many.
+  std::shared_ptr<const Handler> refusal;
   const ServerOptions options;
-  std::list<std::shared_ptr<ServerConnection>> connections;
+  Connections connections;
+  // So many of them are only told that there are too many.
+  size_t refused = 0;
   std::vector<std::shared_ptr<net::FdWait>> listeners;
   bool stopped = false;
   // Descriptors ran out, which was logged; until the next connection is taken.
   bool exhausted = false;
 };
 
-void Server::Impl::serve_connection(std::unique_ptr<net::Stream> stream) {
-  if (stopped || connections.size() >= options.max_connections) {
+void Server::Impl::serve_connection(std::unique_ptr<net::Stream> stream, Use use) {
+  if (connections.size() - refused >= options.max_connections) use = Use::kRefused;
+  if (stopped || (use == Use::kRefused && refused >= kMostRefused)) {
     stream->close();
     return;
   }
-  const auto place = connections.insert(
-      connections.end(),
-      std::make_shared<ServerConnection>(loop.get_executor(), std::move(stream), handler, options));
-  net::spawn(loop, run_connection(shared_from_this(), place));
+  auto connection = std::make_shared<ServerConnection>(
+      loop.get_executor(), std::move(stream), use == Use::kServed ? handler : refusal, options);
+  if (use == Use::kRefused) {
+    ++refused;
+    // Its request is not waited for as long as others.
+    connection->close_when_idle();
+  }
+  const auto place = connections.insert(connections.end(), std::move(connection));
+  net::spawn(loop, run_connection(shared_from_this(), place, use));
 }
 
-Task<void> Server::Impl::run_connection(
-    std::shared_ptr<Impl> self, std::list<std::shared_ptr<ServerConnection>>::iterator place) {
+Task<void> Server::Impl::run_connection(std::shared_ptr<Impl> self, Connections::iterator place,
+                                        Use use) {
   ServerConnection& connection = **place;
   try {
     co_await connection.run();
   } catch (const std::exception& error) {
     log_error(error.what());
   }
+  if (use == Use::kRefused) --self->refused;
   self->connections.erase(place);
 }
 
 Server::Impl::Accepted Server::Impl::accept_some(int listener) {
+  const boost::asio::any_io_executor executor = loop.get_executor();
   for (int i = 0; i < kAcceptBatch; ++i) {
     UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd.valid()) {
       exhausted = false;
-      if (options.make_stream) {
-        serve_connection(options.make_stream(loop.get_executor(), std::move(fd)));
-      } else {
-        serve_connection(std::make_unique<net::TcpStream>(loop.get_executor(), std::move(fd)));
-      }
+      const Use use = fd.get() < options.descriptor_limit ? Use::kServed : Use::kRefused;
+      serve_connection(options.make_stream
+                           ? options.make_stream(executor, std::move(fd))
+                           : std::make_unique<net::TcpStream>(executor, std::move(fd)),
+                       use);
       continue;
     }
     if (errno == EAGAIN) return Accepted::kAll;
@@ -155,7 +181,7 @@ Result<void> Server::serve(UniqueFd listener) {
 }
 
 void Server::serve_connection(std::unique_ptr<net::Stream> stream) {
-  impl_->serve_connection(std::move(stream));
+  impl_->serve_connection(std::move(stream), Impl::Use::kServed);
 }
 
 void Server::stop() {

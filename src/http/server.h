@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -29,8 +30,11 @@ struct ServerOptions {
   std::chrono::seconds idle_timeout{640};
   // How long one read of a request body may take; 0 = for ever.
   std::chrono::seconds body_read_timeout{0};
-  // Connections beyond this are closed at accept.
+  // On connections beyond this the first request is answered 503 with a Retry-After, if it comes at
+  // once, and nothing more (kMostRefused at a time; others are closed).
   size_t max_connections = 15000;
+  // The same for connections whose descriptor has this number or a higher one: nearly all are used.
+  int descriptor_limit = std::numeric_limits<int>::max();
   // How long the client may take no byte of an answer; 0 = for ever.
   std::chrono::seconds write_timeout{0};
   // What a handler left unread of a request body is read up to this length to keep the connection;
@@ -57,6 +61,8 @@ class Server {
   // An idle connection cannot be told that it ends, and a request may be on its way: it is waited
   // for so long, and answered with `Connection: close`.
   static constexpr std::chrono::milliseconds kLastChance{200};
+  // Connections that are only told that there are too many.
+  static constexpr size_t kMostRefused = 64;
 
   // Stops accepting and waits for nothing; idle connections are closed after kLastChance, busy ones
   // after their answer. The destructor closes them at once, but handlers go on until they notice.

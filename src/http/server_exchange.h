@@ -37,6 +37,7 @@ class ServerExchange final : public Exchange, private BodyReader {
   void close_after() override { keep_alive_ = false; }
   bool started() const override { return started_; }
   Task<void> wait_disconnect() override;
+  bool client_hung_up() const override { return io_->peer_gone || io_->stream->is_hung_up(); }
   net::Stream& raw_stream() override;
   std::string take_read_ahead() override;
 

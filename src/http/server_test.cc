@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include <map>
+#include <memory>
 #include <stdexcept>
+#include <vector>
 
 #include "base/log.h"
 #include "base/strings.h"
@@ -532,14 +534,40 @@ TEST(Server, RefusesASocketThatDoesNotListen) {
   EXPECT_FALSE(server.serve(std::move(one)));
 }
 
-TEST(Server, ClosesConnectionsOverTheLimit) {
+TEST(Server, ConnectionsOverTheLimitAreToldSo) {
   RawClient client(echo, {.max_connections = 1});
   client.send("GET /1 HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_THAT(client.read_through("]"), StartsWith("HTTP/1.1 200"));
-  auto [one, other] = testing::make_stream_pair(client.loop());
-  client.server().serve_connection(std::move(other));
-  EXPECT_TRUE(net::testing::run(client.loop(), one->wait_readable()));
-  EXPECT_EQ(client.server().connection_count(), 1u);
+  auto [first, served] = testing::make_stream_pair(client.loop());
+  client.server().serve_connection(std::move(served));
+  client.use(std::move(first));
+  client.send("GET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string refusal = client.read_to_end();
+  EXPECT_THAT(refusal, StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(refusal, HasSubstr("\r\nRetry-After: 1\r\n"));
+  EXPECT_THAT(refusal, HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_THAT(refusal, EndsWith(R"({"code":503,"message":"The server has too many connections"})"));
+
+  // Who says nothing is not waited for, and there is a limit for those who are told, too.
+  std::vector<std::unique_ptr<net::Stream>> silent;
+  for (size_t i = 0; i < Server::kMostRefused + 1; ++i) {
+    auto [one, other] = testing::make_stream_pair(client.loop());
+    client.server().serve_connection(std::move(other));
+    silent.push_back(std::move(one));
+  }
+  EXPECT_EQ(client.server().connection_count(), 1 + Server::kMostRefused);
+  net::testing::run_until(client.loop(), [&] { return client.server().connection_count() == 1; });
+}
+
+TEST(Server, ADescriptorThatIsNeededElsewhereServesNoRequest) {
+  RawClient client(echo, {.descriptor_limit = 3});
+  auto listener = net::make_listener("127.0.0.1", /*port=*/0);
+  const uint16_t port = net::local_port(*listener).value();
+  ASSERT_TRUE(client.server().serve(std::move(*listener)));
+  auto socket = net::start_connect("127.0.0.1", port);
+  client.use(std::make_unique<net::TcpStream>(client.loop().get_executor(), std::move(*socket)));
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(client.read_to_end(), StartsWith("HTTP/1.1 503 "));
 }
 
 }  // namespace

@@ -2,8 +2,7 @@
 // Copyright the alcove authors
 #include "interpreter/context.h"
 
-#include <array>
-#include <chrono>
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -13,10 +12,26 @@
 namespace alcove::interpreter {
 namespace {
 
-// How long a run may take to end after each interrupt; then its kernel is killed.
-constexpr std::array<std::chrono::milliseconds, 3> kPatience = {std::chrono::milliseconds(300),
-                                                                std::chrono::milliseconds(700),
-                                                                std::chrono::milliseconds(2000)};
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view kStateIsLost =
+    "The kernel was restarted since the last run: its variables are gone.\n";
+
+// The events of the first run in a kernel that took the place of another.
+class ToldOfLoss final : public EventSink {
+ public:
+  explicit ToldOfLoss(EventSink& sink) : sink_(sink) {}
+  Task<void> emit(RunEvent event) override {
+    const bool is_start = std::holds_alternative<RunStarted>(event);
+    co_await sink_.emit(std::move(event));
+    if (!is_start) co_return;
+    co_await sink_.emit(
+        StreamOutput{.name = StreamOutput::Name::kStderr, .text = std::string(kStateIsLost)});
+  }
+
+ private:
+  EventSink& sink_;
+};
 
 RunError removed_error() {
   return {"UnexpectedEndOfExecution",
@@ -35,6 +50,7 @@ uint64_t Context::line_up(Place place) {
   const uint64_t ticket = ++last_ticket_;
   const bool behind_first = place == Place::kNext && !queue_.empty();
   queue_.insert(behind_first ? queue_.begin() + 1 : queue_.end(), ticket);
+  changed_.notify_all();
   return ticket;
 }
 
@@ -71,7 +87,10 @@ Task<Result<void>> Context::start_in_turn(Place place, bool anew) {
     const uint64_t ticket = line_up(place);
     if (anew) co_await end_current();
     co_await wait_for_turn(ticket);
-    if (anew) co_await drop_kernel();
+    if (anew) {
+      co_await drop_kernel();
+      lost_state_ = false;
+    }
     const uint64_t restarts = restarts_;
     Result<void> started;
     if (!removed_) started = co_await ensure_kernel();
@@ -93,11 +112,16 @@ void Context::run(Execution execution, std::shared_ptr<RunStream> stream) {
 }
 
 Task<void> Context::run_in_turn(Execution execution, std::shared_ptr<RunStream> stream) {
+  waiting_.push_back(stream);
   co_await wait_for_turn(line_up(Place::kLast));
+  std::erase(waiting_, stream);
   current_ = stream;
   if (!stream->left()) co_await run_code(execution, *stream);
   // What was interrupted may have left a fork bomb behind.
-  if (stream->left() && kernel_ && kernel_->runs_away()) co_await drop_kernel();
+  if (stream->left() && kernel_ && kernel_->runs_away()) {
+    co_await drop_kernel();
+    lost_state_ = true;
+  }
   stream->close();
   current_ = nullptr;
   leave();
@@ -120,13 +144,19 @@ Task<void> Context::run_code(const Execution& execution, RunStream& stream) {
     }
     if (stream.left()) co_return;
     const auto kernel = kernel_;
+    ToldOfLoss told(stream);
+    EventSink& sink = lost_state_ ? static_cast<EventSink&>(told) : stream;
     executing_ = true;
-    const RunOutcome outcome = co_await kernel->execute(execution, stream);
+    const RunOutcome outcome = co_await kernel->execute(execution, sink);
     executing_ = false;
+    if (!stream.left()) lost_state_ = false;
     if (outcome == RunOutcome::kDone) co_return;
     co_await drop_kernel();
+    if (restarts == restarts_) lost_state_ = stream.left() || !fresh;
     if (fresh || stream.used() || stream.left() || restarts != restarts_) break;
   }
+  // This run hears of it by its error.
+  if (!stream.left()) lost_state_ = false;
   co_await stream.emit(removed_ ? removed_error()
                                 : RunError{"ContextRestarting", "Context was restarted", ""});
 }
@@ -136,19 +166,41 @@ void Context::cancel(std::shared_ptr<RunStream> stream) {
   if (current_ == stream) net::spawn(executor_, keep(shared_from_this(), stop_run(stream)));
 }
 
+bool Context::executes(const std::shared_ptr<RunStream>& stream) const {
+  return current_ == stream && executing_;
+}
+
+bool Context::others_wait() const {
+  return std::ranges::any_of(waiting_, [](const auto& stream) { return !stream->left(); });
+}
+
+Task<void> Context::wait_for_end(std::shared_ptr<RunStream> stream, Clock::time_point until) {
+  while (executes(stream) && Clock::now() < until) (void)co_await changed_.wait_until(until);
+}
+
 Task<void> Context::stop_run(std::shared_ptr<RunStream> stream) {
-  for (const auto patience : kPatience) {
-    if (current_ != stream || !executing_) co_return;
-    // An interrupt is lost among the processes of a fork bomb, and gives each of them work.
-    if (kernel_->runs_away()) break;
-    // Again each time: the first may have come before the code began.
-    kernel_->interrupt();
-    const auto until = std::chrono::steady_clock::now() + patience;
-    while (current_ == stream && std::chrono::steady_clock::now() < until) {
-      (void)co_await changed_.wait_until(until);
-    }
+  const auto begun = Clock::now();
+  // An interrupt is lost among the processes of a fork bomb, and gives each of them work.
+  bool hopeless = false;
+  using std::chrono::milliseconds;
+  for (const auto at : {milliseconds(0), patience_.second, patience_.third, patience_.for_others}) {
+    co_await wait_for_end(stream, begun + at);
+    if (!executes(stream)) co_return;
+    hopeless = kernel_->runs_away();
+    if (hopeless) break;
+    if (at < patience_.for_others && !kernel_->interrupt_arrived()) kernel_->interrupt();
   }
-  if (current_ != stream || !executing_) co_return;
+  const auto until = begun + patience_.alone;
+  while (!hopeless && executes(stream) && !others_wait() && Clock::now() < until) {
+    (void)co_await changed_.wait_until(until);
+    hopeless = executes(stream) && kernel_->runs_away();
+  }
+  if (!hopeless && executes(stream)) {
+    // What heard the first one may have gone on to something else.
+    kernel_->interrupt();
+    co_await wait_for_end(stream, Clock::now() + patience_.last);
+  }
+  if (!executes(stream)) co_return;
   const auto kernel = kernel_;
   if (kernel) co_await kernel->end();
 }

@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -27,10 +28,27 @@ class Context : public std::enable_shared_from_this<Context> {
     std::string cwd;
   };
 
+  // With a run that nobody hears any more and that does not stop. Its kernel holds the variables:
+  // it is ended for somebody who waits, or after a long time.
+  struct Patience {
+    // After these times it is asked again, if the interrupt has not arrived.
+    std::chrono::milliseconds second{300};
+    std::chrono::milliseconds third{1000};
+    // After this time a waiting run counts; without one, after the second of these.
+    std::chrono::milliseconds for_others{3000};
+    std::chrono::milliseconds alone{60'000};
+    // After a last interrupt.
+    std::chrono::milliseconds last{1000};
+  };
+
   Context(const boost::asio::any_io_executor& executor, Info info, MakeKernel make_kernel)
+      : Context(executor, std::move(info), std::move(make_kernel), Patience()) {}
+  Context(const boost::asio::any_io_executor& executor, Info info, MakeKernel make_kernel,
+          Patience patience)
       : executor_(executor),
         info_(std::move(info)),
         make_kernel_(std::move(make_kernel)),
+        patience_(patience),
         changed_(executor) {}
 
   const Info& info() const { return info_; }
@@ -54,7 +72,13 @@ class Context : public std::enable_shared_from_this<Context> {
 
   Task<void> run_in_turn(Execution execution, std::shared_ptr<RunStream> stream);
   Task<void> run_code(const Execution& execution, RunStream& stream);
+  bool executes(const std::shared_ptr<RunStream>& stream) const;
   Task<void> stop_run(std::shared_ptr<RunStream> stream);
+  // Until the run is over, and at most until then.
+  Task<void> wait_for_end(std::shared_ptr<RunStream> stream,
+                          std::chrono::steady_clock::time_point until);
+  // A run whose client is there waits for its turn.
+  bool others_wait() const;
   // What is under way ends, whoever waits for it.
   Task<void> end_current();
   Task<Result<void>> ensure_kernel();
@@ -65,11 +89,13 @@ class Context : public std::enable_shared_from_this<Context> {
   boost::asio::any_io_executor executor_;
   Info info_;
   MakeKernel make_kernel_;
+  Patience patience_;
   std::shared_ptr<Kernel> kernel_;
   // Notified when the queue or the run changes.
   net::Notifier changed_;
   std::deque<uint64_t> queue_;
   uint64_t last_ticket_ = 0;
+  std::deque<std::shared_ptr<RunStream>> waiting_;
   // The run that has the kernel.
   std::shared_ptr<RunStream> current_;
   bool executing_ = false;
@@ -77,6 +103,8 @@ class Context : public std::enable_shared_from_this<Context> {
   // The last time that a kernel was to be made.
   bool start_failed_ = false;
   uint64_t restarts_ = 0;
+  // A kernel with somebody's variables ended, and nobody was told.
+  bool lost_state_ = false;
   bool removed_ = false;
 };
 

@@ -38,11 +38,23 @@ class ContextTest : public ::testing::Test {
     run_until(loop_, [&] { return kernels_.running() == code; });
   }
 
+  // For that long nothing happens but what was begun.
+  void pass(std::chrono::milliseconds time) {
+    loop_.restart();
+    loop_.run_for(time);
+  }
+
+  static constexpr std::string_view kLoss = "its variables are gone";
+  static constexpr Context::Patience kPatience{.second = std::chrono::milliseconds(20),
+                                               .third = std::chrono::milliseconds(40),
+                                               .for_others = std::chrono::milliseconds(100),
+                                               .alone = std::chrono::milliseconds(1000),
+                                               .last = std::chrono::milliseconds(50)};
   boost::asio::io_context loop_;
   FakeKernels kernels_{loop_.get_executor()};
   std::shared_ptr<Context> context_ = std::make_shared<Context>(
       loop_.get_executor(), Context::Info{.id = "id", .language = "fake", .cwd = "/"},
-      [this] { return kernels_.make(); });
+      [this] { return kernels_.make(); }, kPatience);
 };
 
 TEST_F(ContextTest, StartsItsKernelOnceAndBeforeTheFirstRun) {
@@ -86,13 +98,65 @@ TEST_F(ContextTest, ACancelledRunThatHasNotBegunNeverBegins) {
   EXPECT_EQ(kernels_.interrupts(), 0);
 }
 
-TEST_F(ContextTest, AKernelThatDoesNotListenIsReplaced) {
+TEST_F(ContextTest, AKernelThatDoesNotListenIsReplacedForTheNextRun) {
   const StreamPtr first = begin("deaf");
   wait_for("deaf");
   context_->cancel(first);
-  EXPECT_NE(execute("print on").find("\"on\""), std::string::npos);
-  EXPECT_EQ(kernels_.interrupts(), 3) << "it was asked more than once";
+  const std::string lines = execute("print on");
+  EXPECT_NE(lines.find("\"on\""), std::string::npos);
+  EXPECT_EQ(kernels_.interrupts(), 4) << "it was asked more than once";
   EXPECT_EQ(kernels_.made(), 2);
+  EXPECT_LT(lines.find("number_of_executions"), lines.find(kLoss));
+  EXPECT_LT(lines.find(kLoss), lines.find("\"on\""));
+  EXPECT_EQ(execute("print more").find(kLoss), std::string::npos) << "once is enough";
+}
+
+TEST_F(ContextTest, AKernelThatDoesNotListenKeepsItsStateWhileNobodyWaits) {
+  const StreamPtr deaf = begin("deaf");
+  wait_for("deaf");
+  context_->cancel(deaf);
+  const StreamPtr gone = begin("print gone");
+  context_->cancel(gone);
+  pass(5 * kPatience.for_others);
+  EXPECT_EQ(kernels_.running(), "deaf") << "a run whose client has left waits for nothing";
+  EXPECT_EQ(kernels_.alive(), 1);
+  EXPECT_NE(execute("print on").find(kLoss), std::string::npos);
+  EXPECT_EQ(kernels_.made(), 2);
+}
+
+TEST_F(ContextTest, AKernelThatNeverListensEndsInTheEnd) {
+  const StreamPtr first = begin("deaf");
+  wait_for("deaf");
+  context_->cancel(first);
+  run_until(loop_, [&] { return kernels_.made() == 2; });
+  EXPECT_NE(execute("print on").find(kLoss), std::string::npos);
+  EXPECT_EQ(kernels_.made(), 2);
+}
+
+TEST_F(ContextTest, AnInterruptThatArrivedIsNotRepeatedUntilTheEnd) {
+  const StreamPtr first = begin("stubborn");
+  wait_for("stubborn");
+  context_->cancel(first);
+  pass(3 * kPatience.third);
+  EXPECT_EQ(kernels_.interrupts(), 1) << "a second one would hit what cleans up";
+  EXPECT_NE(execute("print on").find(kLoss), std::string::npos);
+  EXPECT_EQ(kernels_.interrupts(), 2);
+}
+
+TEST_F(ContextTest, TheLastInterruptMaySaveTheState) {
+  const StreamPtr first = begin("twice");
+  wait_for("twice");
+  context_->cancel(first);
+  EXPECT_EQ(execute("print on").find(kLoss), std::string::npos);
+  EXPECT_EQ(kernels_.made(), 1);
+}
+
+TEST_F(ContextTest, ARestartThatWasAskedForIsNotTold) {
+  const StreamPtr first = begin("deaf");
+  wait_for("deaf");
+  context_->cancel(first);
+  EXPECT_TRUE(run(loop_, context_->restart()));
+  EXPECT_EQ(execute("print on").find(kLoss), std::string::npos);
 }
 
 TEST_F(ContextTest, AForkBombIsNotWaitedFor) {
@@ -119,14 +183,18 @@ TEST_F(ContextTest, AKernelThatDiesInARunIsToldAndReplaced) {
   const std::string lines = execute("die");
   EXPECT_NE(lines.find("\"ContextRestarting\""), std::string::npos) << lines;
   EXPECT_NE(lines.find("\"Context was restarted\""), std::string::npos) << lines;
-  EXPECT_NE(execute("print b").find("\"b\""), std::string::npos);
+  const std::string next = execute("print b");
+  EXPECT_NE(next.find("\"b\""), std::string::npos);
+  EXPECT_EQ(next.find(kLoss), std::string::npos) << "the last run was told";
   EXPECT_EQ(kernels_.made(), 2);
 }
 
 TEST_F(ContextTest, AKernelThatDiedIdleCostsNobodyARun) {
   (void)execute("print a");
   kernels_.kill_idle();
-  EXPECT_NE(execute("print b").find("\"b\""), std::string::npos);
+  const std::string lines = execute("print b");
+  EXPECT_NE(lines.find("\"b\""), std::string::npos);
+  EXPECT_NE(lines.find(kLoss), std::string::npos);
   EXPECT_EQ(kernels_.made(), 2);
 }
 

@@ -68,6 +68,8 @@ class JupyterKernel final : public Kernel {
   Task<Result<void>> start() override;
   Task<RunOutcome> execute(Execution execution, EventSink& sink) override;
   void interrupt() override;
+  // Kernels do not say.
+  bool interrupt_arrived() const override { return false; }
   bool runs_away() const override { return pid_ > 0 && !exit_->exited && is_fork_bomb(pid_); }
   Task<void> end() override;
 

@@ -91,9 +91,13 @@ class Kernel {
   // ends by interrupt() or by end().
   virtual Task<RunOutcome> execute(Execution execution, EventSink& sink) = 0;
 
-  // Asks the code under way to stop; the run then ends with an error. Nothing happens while the
-  // kernel is idle. The context waits, and ends a kernel that does not listen.
+  // Asks the code under way to stop, as soon as it has begun; the run then ends with an error.
+  // Nothing happens while the kernel is idle. The context waits, and may end a kernel that does not
+  // listen.
   virtual void interrupt() = 0;
+
+  // The last interrupt has reached the code. Asking again would hit what cleans up behind it.
+  virtual bool interrupt_arrived() const = 0;
 
   // It started so many processes that only its end helps.
   virtual bool runs_away() const = 0;

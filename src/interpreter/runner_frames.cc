@@ -73,11 +73,13 @@ Result<std::optional<std::string>> FrameParser::next() {
   return std::optional(std::move(frame));
 }
 
-std::string execute_frame(int64_t id, const Execution& execution) {
+std::string execute_frame(int64_t id, const Execution& execution, Before before) {
   json::object env;
   for (const auto& [name, value] : execution.env_vars) env[name] = value;
-  const std::string body = json::serialize(json::object{
-      {"type", "execute"}, {"id", id}, {"code", execution.code}, {"env", std::move(env)}});
+  json::object message{
+      {"type", "execute"}, {"id", id}, {"code", execution.code}, {"env", std::move(env)}};
+  if (before == Before::kInterrupt) message["after_interrupt"] = true;
+  const std::string body = json::serialize(message);
   std::string frame;
   for (int shift = 24; shift >= 0; shift -= 8) {
     frame += static_cast<char>(static_cast<uint8_t>(body.size() >> shift));

@@ -32,7 +32,11 @@ class FrameParser {
   size_t start_ = 0;
 };
 
-std::string execute_frame(int64_t id, const Execution& execution);
+// Whether a SIGINT was sent since the last execution began. It may still be on its way: a runner
+// that hears of signals on another thread waits for it before it begins, so that it hits nothing
+// else.
+enum class Before { kNothing, kInterrupt };
+std::string execute_frame(int64_t id, const Execution& execution, Before before = Before::kNothing);
 
 struct RunnerReady {};
 struct RunnerDone {

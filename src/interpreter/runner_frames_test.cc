@@ -62,6 +62,14 @@ TEST(ExecuteFrame, HoldsCodeAndVariables) {
   EXPECT_EQ(body.at("id"), 9);
   EXPECT_EQ(body.at("code"), "x\n\"\xC3\xA4");
   EXPECT_EQ(body.at("env"), (boost::json::object{{"A", "b'"}}));
+  EXPECT_FALSE(body.contains("after_interrupt"));
+}
+
+TEST(ExecuteFrame, SaysThatAnInterruptMayBeOnItsWay) {
+  FrameParser parser;
+  parser.append(execute_frame(9, {.code = "x", .env_vars = {}}, Before::kInterrupt));
+  const auto body = boost::json::parse(**parser.next()).as_object();
+  EXPECT_EQ(body.at("after_interrupt"), true);
 }
 
 TEST(RunnerMessage, Kinds) {

@@ -141,7 +141,10 @@ Task<void> RunnerKernel::deliver(RunnerMessage message) {
   const bool starts =
       event != nullptr && event->id == last_id_ && std::holds_alternative<RunStarted>(event->event);
   std::vector<RunnerMessage> messages;
-  started_ = started_ || starts;
+  if (starts && !started_) {
+    started_ = true;
+    if (interrupt_wanted_) send_interrupt();
+  }
   if (started_) {
     for (RunEvent& text : printed_) messages.emplace_back(RunnerEvent{last_id_, std::move(text)});
     printed_.clear();
@@ -207,7 +210,10 @@ Task<RunOutcome> RunnerKernel::execute(Execution execution, EventSink& sink) {
   printed_.clear();
   started_ = false;
   running_ = true;
-  const std::string request = execute_frame(id, execution);
+  const auto before = interrupt_sent_ ? Before::kInterrupt : Before::kNothing;
+  interrupt_wanted_ = false;
+  interrupt_sent_ = false;
+  const std::string request = execute_frame(id, execution, before);
   if (!co_await socket_->write(request)) mark_dead();
   bool done = false;
   while (!done) {
@@ -246,7 +252,16 @@ Task<RunOutcome> RunnerKernel::execute(Execution execution, EventSink& sink) {
 }
 
 void RunnerKernel::interrupt() {
-  if (running_ && !*exited_) ::kill(-pid_, SIGINT);
+  if (!running_) return;
+  // Runners end what they said has started. Who asks again may have to do with what an earlier run
+  // left busy.
+  if (started_ || interrupt_wanted_) send_interrupt();
+  interrupt_wanted_ = true;
+}
+
+void RunnerKernel::send_interrupt() {
+  interrupt_sent_ = true;
+  if (!*exited_) ::kill(-pid_, SIGINT);
 }
 
 bool RunnerKernel::runs_away() const { return pid_ > 0 && !*exited_ && is_fork_bomb(pid_); }

@@ -31,6 +31,7 @@ class RunnerKernel final : public Kernel {
   Task<Result<void>> start() override;
   Task<RunOutcome> execute(Execution execution, EventSink& sink) override;
   void interrupt() override;
+  bool interrupt_arrived() const override { return started_ && interrupt_sent_; }
   bool runs_away() const override;
   Task<void> end() override;
 
@@ -45,6 +46,7 @@ class RunnerKernel final : public Kernel {
   Task<void> emit_printed(EventSink& sink);
   // Emits output whose time has come; the time at which more is due.
   Task<OutputPipe::TimePoint> emit_due(EventSink& sink);
+  void send_interrupt();
   void mark_dead();
 
   boost::asio::any_io_executor executor_;
@@ -66,6 +68,10 @@ class RunnerKernel final : public Kernel {
   // The runner has said that it runs the last request.
   bool started_ = false;
   bool running_ = false;
+  // For the run under way, and not to be lost before it has begun.
+  bool interrupt_wanted_ = false;
+  // Since the run's request was sent.
+  bool interrupt_sent_ = false;
   // Nothing more comes on the socket.
   bool dead_ = false;
   // The process was waited for. Shared with the reaper's callback, which may outlive this.

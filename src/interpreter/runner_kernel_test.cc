@@ -36,14 +36,38 @@ while head := channel.recv(4, socket.MSG_WAITALL):
     send(type='done', id=frame['id'])
 )py";
 
+// Takes its time before it begins, and counts interrupts.
+constexpr const char* kCountingRunner = R"py(
+import json, signal, socket, struct, time
+hits = []
+signal.signal(signal.SIGINT, lambda *_: hits.append(1))
+channel = socket.socket(fileno=3)
+def send(**frame):
+    body = json.dumps(frame).encode()
+    channel.sendall(struct.pack('>I', len(body)) + body)
+send(type='ready')
+while head := channel.recv(4, socket.MSG_WAITALL):
+    frame = json.loads(channel.recv(struct.unpack('>I', head)[0], socket.MSG_WAITALL))
+    time.sleep(0.3)
+    early = len(hits)
+    send(type='started', id=frame['id'], execution_count=1)
+    time.sleep(0.3)
+    print(early, len(hits), frame.get('after_interrupt'), flush=True)
+    send(type='done', id=frame['id'])
+)py";
+
 // Like the stream of a client that left: it never waits.
 class Counter final : public EventSink {
  public:
   Task<void> emit(RunEvent event) override {
-    if (const auto* output = std::get_if<StreamOutput>(&event)) bytes += output->text.size();
+    if (const auto* output = std::get_if<StreamOutput>(&event)) {
+      bytes += output->text.size();
+      last = output->text;
+    }
     co_return;
   }
   size_t bytes = 0;
+  std::string last;
 };
 
 class RunnerKernelTest : public ::testing::Test {
@@ -100,6 +124,24 @@ TEST_F(RunnerKernelTest, WhoPrintsForEverEndsWithItsKernel) {
                           .env_vars = {}};
   EXPECT_EQ(run(loop_, kernel_->execute(endless, sink_)), RunOutcome::kDied);
   net::testing::run_until(loop_, [&] { return ended; });
+}
+
+TEST_F(RunnerKernelTest, AnInterruptWaitsForTheCodeAndTheNextRunIsToldOfIt) {
+  make(kCountingRunner);
+  ASSERT_TRUE(run(loop_, kernel_->start()));
+  net::spawn(loop_, [](RunnerKernel& kernel) -> Task<void> {
+    co_await net::sleep_for(milliseconds(10));
+    kernel.interrupt();
+    EXPECT_FALSE(kernel.interrupt_arrived());
+  }(*kernel_));
+  const Execution execution{.code = "", .env_vars = {}};
+  EXPECT_EQ(run(loop_, kernel_->execute(execution, sink_)), RunOutcome::kDone);
+  EXPECT_EQ(sink_.last, "0 1 None\n");
+  EXPECT_TRUE(kernel_->interrupt_arrived());
+  EXPECT_EQ(run(loop_, kernel_->execute(execution, sink_)), RunOutcome::kDone);
+  EXPECT_EQ(sink_.last, "1 1 True\n");
+  EXPECT_EQ(run(loop_, kernel_->execute(execution, sink_)), RunOutcome::kDone);
+  EXPECT_EQ(sink_.last, "1 1 None\n");
 }
 
 TEST_F(RunnerKernelTest, TheEndOfAKernelEndsItsStart) {

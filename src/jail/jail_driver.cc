@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <mutex>
 #include <optional>
+#include <set>
 
 #include "base/defer.h"
 #include "base/log.h"
@@ -27,6 +29,7 @@ namespace alcove::jail {
 namespace {
 
 constexpr std::chrono::seconds kRemoveTimeout{10};
+constexpr std::chrono::milliseconds kRetryTimeout{100};
 // sethostname(2) takes no more.
 constexpr size_t kMaxHostname = 64;
 
@@ -113,6 +116,31 @@ Result<UniqueFd> open_template_namespace(pid_t pid) {
 
 struct JailDriver::Impl : JailState {
   using JailState::JailState;
+
+  std::mutex sweep_mutex;
+  // Names of cgroups that have to go.
+  std::set<std::string> strays;
+  // What the first sweep left alone.
+  std::vector<SandboxId> kept;
+
+  // The caller holds the mutex.
+  Result<void> clear_strays(std::chrono::milliseconds patience) {
+    Result<void> result;
+    std::erase_if(strays, [&](const std::string& name) {
+      // One that does not end must not keep the others.
+      const auto deadline = std::chrono::steady_clock::now() + patience;
+      auto killed = cgroups.kill(name, deadline);
+      auto removed = cgroups.remove(name, deadline);
+      const bool done = killed && removed;
+      if (!killed) result = std::move(killed);
+      if (!removed) result = std::move(removed);
+      return done;
+    });
+    if (options.relay) {
+      if (auto closed = options.relay->keep_only(kept); !closed) result = std::move(closed);
+    }
+    return result;
+  }
 };
 
 JailDriver::JailDriver(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -232,17 +260,22 @@ Result<std::unique_ptr<sandbox::Machine>> JailDriver::adopt(const SandboxId& id,
 }
 
 Result<void> JailDriver::sweep(const std::vector<SandboxId>& keep) {
-  Result<void> result;
+  const std::lock_guard lock(impl_->sweep_mutex);
+  impl_->kept = keep;
   for (const std::string& name : impl_->cgroups.list()) {
-    if (std::ranges::find(keep, name, &SandboxId::str) != keep.end()) continue;
-    // One that does not end must not keep the others.
-    if (auto killed = impl_->cgroups.kill(name, soon()); !killed) result = std::move(killed);
-    if (auto removed = impl_->cgroups.remove(name, soon()); !removed) result = std::move(removed);
+    if (std::ranges::find(keep, name, &SandboxId::str) == keep.end()) impl_->strays.insert(name);
   }
-  if (impl_->options.relay) {
-    if (auto kept = impl_->options.relay->keep_only(keep); !kept) result = std::move(kept);
+  return impl_->clear_strays(kRemoveTimeout);
+}
+
+Result<void> JailDriver::sweep_again(const std::vector<SandboxId>& gone) {
+  const std::lock_guard lock(impl_->sweep_mutex);
+  for (const SandboxId& id : gone) {
+    impl_->strays.insert(id.str());
+    std::erase(impl_->kept, id);
   }
-  return result;
+  // What has not ended by now is not waited for again.
+  return impl_->clear_strays(kRetryTimeout);
 }
 
 void JailDriver::warm(const std::string& pool_key) { impl_->pairs.warm(pool_key); }

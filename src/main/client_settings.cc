@@ -15,7 +15,7 @@ namespace alcove {
 namespace {
 
 constexpr std::string_view kKeyName = "E2B_API_KEY=";
-constexpr std::string_view kNoProxy = "NO_PROXY=127.0.0.1,localhost,::1";
+constexpr std::string_view kOurHosts = "127.0.0.1,localhost,::1";
 
 std::optional<std::string> key_in(const std::string& env_file) {
   std::ifstream file(env_file);
@@ -34,6 +34,13 @@ Result<bool> is_valid(store::Store& store, const std::string& key) {
   return false;
 }
 
+// Both spellings, because programs differ in which they ask, with the hosts that the reader's shell
+// names already behind ours. Whoever takes the lines as they are finds ours, and one odd name.
+std::string no_proxy_lines(std::string_view hosts) {
+  return cat("NO_PROXY=", hosts, ",${NO_PROXY-${no_proxy-}}\n",  //
+             "no_proxy=", hosts, ",${no_proxy-${NO_PROXY#", hosts, ",}}\n");
+}
+
 }  // namespace
 
 Result<void> write_client_settings(store::Store& store, const ClientSettingsFiles& files) {
@@ -48,17 +55,18 @@ Result<void> write_client_settings(store::Store& store, const ClientSettingsFile
     key = std::move(made.secret);
   }
   const std::string name = files.domain.substr(0, files.domain.find(':'));
-  std::string by_domain =
-      cat(kKeyName, *key, "\nE2B_DOMAIN=", files.domain, "\n", kNoProxy, ",.", name, "\n");
+  std::string by_domain = cat(kKeyName, *key, "\nE2B_DOMAIN=", files.domain, "\n",
+                              no_proxy_lines(cat(kOurHosts, ",.", name)));
   if (!files.authority.empty()) {
     by_domain +=
         cat("NODE_EXTRA_CA_CERTS=", files.authority, "\nSSL_CERT_FILE=", files.trust_bundle, "\n");
   }
   ALCOVE_TRY(write_file_atomically(files.env_file, by_domain, 0600));
-  return write_file_atomically(files.plain_env_file,
-                               cat(kKeyName, *key, "\nE2B_API_URL=", files.origin,
-                                   "\nE2B_SANDBOX_URL=", files.origin, "\n", kNoProxy, "\n"),
-                               0600);
+  return write_file_atomically(
+      files.plain_env_file,
+      cat(kKeyName, *key, "\nE2B_API_URL=", files.origin, "\nE2B_SANDBOX_URL=", files.origin, "\n",
+          no_proxy_lines(kOurHosts)),
+      0600);
 }
 
 }  // namespace alcove

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -133,14 +134,17 @@ TEST(ClientSettings, KeepTheFirstKeyAsLongAsItIsValid) {
   EXPECT_EQ(store.list_keys()->size(), 1u);
   EXPECT_EQ(first.substr(first.find('\n') + 1),
             "E2B_DOMAIN=alcove.localhost:3000\n"
-            "NO_PROXY=127.0.0.1,localhost,::1,.alcove.localhost\n"
+            "NO_PROXY=127.0.0.1,localhost,::1,.alcove.localhost,${NO_PROXY-${no_proxy-}}\n"
+            "no_proxy=127.0.0.1,localhost,::1,.alcove.localhost,"
+            "${no_proxy-${NO_PROXY#127.0.0.1,localhost,::1,.alcove.localhost,}}\n"
             "NODE_EXTRA_CA_CERTS=/data/tls/ca.pem\n"
             "SSL_CERT_FILE=/data/tls/ca-bundle.pem\n");
   const std::string urls = content_of(plain);
   EXPECT_EQ(urls.substr(0, urls.find('\n')), first.substr(0, first.find('\n')));
   EXPECT_EQ(urls.substr(urls.find('\n') + 1),
             "E2B_API_URL=http://127.0.0.1:3000\nE2B_SANDBOX_URL=http://127.0.0.1:3000\n"
-            "NO_PROXY=127.0.0.1,localhost,::1\n");
+            "NO_PROXY=127.0.0.1,localhost,::1,${NO_PROXY-${no_proxy-}}\n"
+            "no_proxy=127.0.0.1,localhost,::1,${no_proxy-${NO_PROXY#127.0.0.1,localhost,::1,}}\n");
   struct stat status{};
   ASSERT_EQ(::stat(env.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
@@ -153,6 +157,38 @@ TEST(ClientSettings, KeepTheFirstKeyAsLongAsItIsValid) {
   ASSERT_TRUE(write_client_settings(store, settings(4000)));
   EXPECT_NE(content_of(env).substr(0, 60), first.substr(0, 60));
 }
+
+struct UsersProxies {
+  const char* before;
+  const char* upper;
+  const char* lower;
+};
+
+class ClientSettingsInAShell : public testing::TestWithParam<UsersProxies> {};
+
+TEST_P(ClientSettingsInAShell, KeepTheUsersOwnHosts) {
+  const image::TempDir dir;
+  const std::string env = dir / "env";
+  store::testing::MemoryStore store;
+  ASSERT_TRUE(write_client_settings(store, {.env_file = env,
+                                            .plain_env_file = dir / "env-plain",
+                                            .domain = "alcove.localhost:3000",
+                                            .origin = "http://127.0.0.1:3000"}));
+  // `-u`: scripts that allow no unset variables read it too.
+  const std::string output = dir / "output";
+  const std::string command = cat("env -i ", GetParam().before, " /bin/sh -euc '. ", env,
+                                  "; echo $NO_PROXY; echo $no_proxy' > ", output);
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const std::string ours = "127.0.0.1,localhost,::1,.alcove.localhost,";
+  EXPECT_EQ(content_of(output), cat(ours, GetParam().upper, "\n", ours, GetParam().lower, "\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, ClientSettingsInAShell,
+    testing::Values(UsersProxies{"", "", ""},
+                    UsersProxies{"NO_PROXY=a.org,b.org", "a.org,b.org", "a.org,b.org"},
+                    UsersProxies{"no_proxy=a.org", "a.org", "a.org"},
+                    UsersProxies{"NO_PROXY=a.org no_proxy=b.org", "a.org", "b.org"}));
 
 TEST(Domain, IsParsed) {
   EXPECT_EQ(parse_domain("Example.org", 3000)->authority(), "example.org:3000");

@@ -48,6 +48,9 @@ namespace asio = boost::asio;
 
 // Descriptors that are not client connections: databases, pools, sandboxes (3 each).
 constexpr size_t kReservedDescriptors = 8000;
+// The last part of all descriptors is for what the server does itself: connections into sandboxes
+// end before it, those of clients in the middle of it.
+constexpr size_t kOwnPart = 8;
 // How long an orderly end waits for requests to the API.
 constexpr std::chrono::seconds kLastRequests{10};
 
@@ -284,12 +287,14 @@ Result<void> serve(const ServeOptions& options) {
                 .settings = {.domain = domain.authority()}});
   gateway::GatewayOptions gateway_options;
   gateway_options.clock = &base.clock;
+  gateway_options.descriptor_limit = static_cast<int>(descriptors - descriptors / kOwnPart);
   gateway_options.file_urls = std::make_shared<gateway::FileUrlFinder>(*base.node);
   http::ServerOptions server_options;
   server_options.max_connections =
       (descriptors > 2 * kReservedDescriptors ? descriptors - kReservedDescriptors
                                               : descriptors / 2) /
       base.loops.size();
+  server_options.descriptor_limit = static_cast<int>(descriptors - descriptors / kOwnPart / 2);
   RequestCount api_requests;
   std::vector<std::unique_ptr<Front>> fronts;
   for (size_t i = 0; i < base.loops.size(); ++i) {

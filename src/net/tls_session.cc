@@ -12,7 +12,11 @@
 #include <cstring>
 #include <utility>
 
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/this_coro.hpp>
+
 #include "net/openssl_error.h"
+#include "net/timer.h"
 
 namespace alcove::net {
 namespace {
@@ -21,24 +25,45 @@ using Direction = FdWait::Direction;
 
 constexpr size_t kRecord = 16 * 1024;
 
-// OpenSSL's own socket BIO writes without MSG_NOSIGNAL and keeps a descriptor that may be closed.
-int bio_write(BIO* bio, const char* data, int size) {
-  auto* fd = static_cast<FdWait*>(BIO_get_data(bio));
-  BIO_clear_retry_flags(bio);
+// What a peer makes us say while we read; one that never reads gets no more.
+constexpr size_t kMostUnsent = 16 * 1024;
+// How often a write looks for the rest of a message that the peer has begun.
+constexpr std::chrono::milliseconds kPeerPoll{10};
+
+ssize_t send_some(FdWait& fd, const char* data, size_t size) {
   ssize_t count;
   do {
-    count = ::send(fd->fd(), data, static_cast<size_t>(size), MSG_NOSIGNAL | MSG_DONTWAIT);
+    count = ::send(fd.fd(), data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (count < 0 && errno == EINTR);
-  if (count < 0 && errno == EAGAIN) BIO_set_retry_write(bio);
-  return static_cast<int>(count);
+  return count;
+}
+
+// OpenSSL's own socket BIO writes without MSG_NOSIGNAL and keeps a descriptor that may be closed.
+int bio_write(BIO* bio, const char* data, int size) {
+  auto* transport = static_cast<TlsSession::Transport*>(BIO_get_data(bio));
+  BIO_clear_retry_flags(bio);
+  std::string& unsent = transport->unsent;
+  ssize_t count = 0;
+  while (!unsent.empty() && count >= 0) {
+    count = send_some(*transport->fd, unsent.data(), unsent.size());
+    if (count > 0) unsent.erase(0, static_cast<size_t>(count));
+  }
+  if (count >= 0) count = send_some(*transport->fd, data, static_cast<size_t>(size));
+  if (count >= 0 || errno != EAGAIN) return static_cast<int>(count);
+  if (transport->reading && unsent.size() + static_cast<size_t>(size) <= kMostUnsent) {
+    unsent.append(data, static_cast<size_t>(size));
+    return size;
+  }
+  BIO_set_retry_write(bio);
+  return -1;
 }
 
 int bio_read(BIO* bio, char* data, int size) {
-  auto* fd = static_cast<FdWait*>(BIO_get_data(bio));
+  auto* transport = static_cast<TlsSession::Transport*>(BIO_get_data(bio));
   BIO_clear_retry_flags(bio);
   ssize_t count;
   do {
-    count = ::recv(fd->fd(), data, static_cast<size_t>(size), MSG_DONTWAIT);
+    count = ::recv(transport->fd->fd(), data, static_cast<size_t>(size), MSG_DONTWAIT);
   } while (count < 0 && errno == EINTR);
   if (count < 0 && errno == EAGAIN) BIO_set_retry_read(bio);
   if (count == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
@@ -79,7 +104,7 @@ Result<void> TlsSession::open(SSL_CTX* context) {
     failed_ = true;
     return fail(openssl_error(Code::kResourceExhausted, "TLS"));
   }
-  BIO_set_data(bio, fd_.get());
+  BIO_set_data(bio, &transport_);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_, bio, bio);
   return {};
@@ -103,7 +128,7 @@ Task<Result<void>> TlsSession::connect(SSL_CTX* context, const std::string& name
 
 Task<Result<void>> TlsSession::shake_hands() {
   const auto self = shared_from_this();
-  const auto limit = std::chrono::steady_clock::now() + kHandshakeLimit;
+  const auto limit = std::chrono::steady_clock::now() + handshake_limit_;
   fd_->set_deadline(Direction::kRead, limit);
   fd_->set_deadline(Direction::kWrite, limit);
   Result<void> result;
@@ -116,7 +141,7 @@ Task<Result<void>> TlsSession::shake_hands() {
     const int reason = SSL_get_error(ssl_, done);
     if (reason == SSL_ERROR_WANT_READ) {
       result = co_await fd_->wait(Direction::kRead);
-    } else if (reason == SSL_ERROR_WANT_WRITE) {
+    } else if (reason == SSL_ERROR_WANT_WRITE || reason == SSL_ERROR_WANT_READ) {
       result = co_await fd_->wait(Direction::kWrite);
     } else {
       result = fail(broken(reason, "TLS handshake"));
@@ -133,7 +158,9 @@ std::optional<Result<size_t>> TlsSession::try_read(std::span<char> buffer) {
   ERR_clear_error();
   errno = 0;
   size_t count = 0;
+  transport_.reading = true;
   const int done = SSL_read_ex(ssl_, buffer.data(), buffer.size(), &count);
+  transport_.reading = false;
   if (done == 1) return count;
   const int reason = SSL_get_error(ssl_, done);
   if (reason == SSL_ERROR_ZERO_RETURN) return size_t{0};
@@ -146,7 +173,9 @@ bool TlsSession::would_read() {
   ERR_clear_error();
   char byte = 0;
   size_t count = 0;
+  transport_.reading = true;
   const int done = SSL_peek_ex(ssl_, &byte, 1, &count);
+  transport_.reading = false;
   if (done == 1) return true;
   const int reason = SSL_get_error(ssl_, done);
   if (reason == SSL_ERROR_SSL || reason == SSL_ERROR_SYSCALL) failed_ = true;
@@ -155,7 +184,7 @@ bool TlsSession::would_read() {
   return reason != SSL_ERROR_WANT_READ || SSL_has_pending(ssl_) == 1;
 }
 
-std::optional<Result<size_t>> TlsSession::try_write(std::string_view data) {
+std::optional<Result<size_t>> TlsSession::try_write(std::string_view data, Direction& waits_for) {
   if (failed_) return Result<size_t>(fail(why_failed()));
   ERR_clear_error();
   errno = 0;
@@ -163,8 +192,27 @@ std::optional<Result<size_t>> TlsSession::try_write(std::string_view data) {
   const int done = SSL_write_ex(ssl_, data.data(), data.size(), &count);
   if (done == 1) return count;
   const int reason = SSL_get_error(ssl_, done);
-  if (reason == SSL_ERROR_WANT_WRITE) return std::nullopt;
+  if (reason == SSL_ERROR_WANT_WRITE || reason == SSL_ERROR_WANT_READ) {
+    waits_for = reason == SSL_ERROR_WANT_WRITE ? Direction::kWrite : Direction::kRead;
+    return std::nullopt;
+  }
   return Result<size_t>(fail(broken(reason, "send")));
+}
+
+// A message of the protocol, such as a session ticket, that lies in several records has begun:
+// nothing can be written in the middle of it. Rare and over at once, unless the peer means harm. It
+// is looked for now and then, because the socket's readiness may be a reader's to wait for.
+Task<Result<void>> TlsSession::wait_for_peer(TimePoint begin) {
+  const TimePoint now = std::chrono::steady_clock::now();
+  if (now - begin >= handshake_limit_ || (write_deadline_ && now >= *write_deadline_)) {
+    co_return fail(Code::kDeadlineExceeded, "the peer was too slow");
+  }
+  co_await sleep_for(kPeerPoll);
+  const auto task = co_await boost::asio::this_coro::cancellation_state;
+  if (task.cancelled() != boost::asio::cancellation_type::none) {
+    co_return fail(Code::kCanceled, "the task is canceled");
+  }
+  co_return Result<void>();
 }
 
 Error TlsSession::why_failed() const {
@@ -208,6 +256,7 @@ Task<Result<void>> TlsSession::write(std::span<const std::string_view> pieces) {
   // `first` is the piece that is not written completely, `done` what went out of it.
   size_t first = 0;
   size_t done = 0;
+  std::optional<TimePoint> waits_since;
   for (;;) {
     while (first < pieces.size() && done == pieces[first].size()) {
       ++first;
@@ -216,6 +265,7 @@ Task<Result<void>> TlsSession::write(std::span<const std::string_view> pieces) {
     if (first == pieces.size()) co_return Result<void>();
     if (fd_->wants_turn()) co_await fd_->give_turn();
     std::optional<Result<size_t>> written;
+    Direction waits_for = Direction::kWrite;
     {
       std::string_view record = pieces[first].substr(done, kRecord);
       std::array<char, kRecord> gathered;
@@ -228,8 +278,14 @@ Task<Result<void>> TlsSession::write(std::span<const std::string_view> pieces) {
         }
         record = {gathered.data(), used};
       }
-      written = try_write(record);
+      written = try_write(record, waits_for);
     }
+    if (!written && waits_for == Direction::kRead) {
+      if (!waits_since) waits_since = std::chrono::steady_clock::now();
+      ALCOVE_CO_TRY(co_await wait_for_peer(*waits_since));
+      continue;
+    }
+    waits_since.reset();
     if (!written) {
       ALCOVE_CO_TRY(co_await fd_->wait(Direction::kWrite));
       continue;

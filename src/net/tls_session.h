@@ -26,7 +26,18 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
   using TimePoint = FdWait::TimePoint;
   static constexpr std::chrono::seconds kHandshakeLimit{10};
 
-  explicit TlsSession(std::shared_ptr<FdWait> fd) : fd_(std::move(fd)) {}
+  // What OpenSSL reads from and writes to.
+  struct Transport {
+    FdWait* fd = nullptr;
+    // While OpenSSL reads, what it has to say itself (to a peer that changes keys) is kept here if
+    // the socket does not take it: a read must not wait for the peer to read.
+    bool reading = false;
+    std::string unsent = {};
+  };
+
+  explicit TlsSession(std::shared_ptr<FdWait> fd,
+                      std::chrono::milliseconds handshake_limit = kHandshakeLimit)
+      : fd_(std::move(fd)), handshake_limit_(handshake_limit), transport_{.fd = fd_.get()} {}
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
@@ -50,14 +61,19 @@ class TlsSession : public std::enable_shared_from_this<TlsSession> {
  private:
   Result<void> open(ssl_ctx_st* context);
   Task<Result<void>> shake_hands();
-  // Both return nothing if the socket has to be waited for.
+  // Both return nothing if they have to be tried again: a read when the socket is readable, a write
+  // when the socket is ready for what `waits_for` says.
   std::optional<Result<size_t>> try_read(std::span<char> buffer);
-  std::optional<Result<size_t>> try_write(std::string_view data);
+  std::optional<Result<size_t>> try_write(std::string_view data, FdWait::Direction& waits_for);
+  // For a write that needs the rest of a message of the peer; since `begin`.
+  Task<Result<void>> wait_for_peer(TimePoint begin);
   bool would_read();
   Error why_failed() const;
   Error broken(int reason, std::string_view what);
 
   const std::shared_ptr<FdWait> fd_;
+  const std::chrono::milliseconds handshake_limit_;
+  Transport transport_;
   ssl_st* ssl_ = nullptr;
   std::optional<TimePoint> read_deadline_;
   std::optional<TimePoint> write_deadline_;

@@ -23,6 +23,7 @@ constexpr Range4 kNotPublic4[] = {
     {0xa9fe0000, 16},  // link-local, cloud metadata
     {0xac100000, 12},  // private
     {0xc0000000, 24},  // protocol assignments
+    {0xc0586300, 24},  // 6to4's relays: whoever is one leads to IPv6
     {0xc0a80000, 16},  // private
     {0xc6120000, 15},  // benchmarks
     {0xe0000000, 4},   // multicast
@@ -69,6 +70,12 @@ bool is_public(const IpAddress& address) {
   const auto reached = reached_by(address);
   if (!reached) return false;
   if (reached->is_v4()) return is_public4(reached->v4());
+  // Benchmarks; identifiers that are no addresses (ORCHID, both versions).
+  if (starts_with(*reached, {0x20, 0x01, 0x00, 0x02, 0x00, 0x00})) return false;
+  if (starts_with(*reached, {0x20, 0x01, 0x00}) &&
+      ((reached->bytes()[3] & 0xf0) == 0x10 || (reached->bytes()[3] & 0xf0) == 0x20)) {
+    return false;
+  }
   // Global unicast is 2000::/3. The rest is loopback, unique local, link-local, site-local,
   // multicast, IPv4-compatible, local translators, or not assigned.
   return (reached->bytes()[0] & 0xe0) == 0x20;

@@ -2,6 +2,10 @@
 // Copyright the alcove authors
 // What the node does with sandboxes of an earlier server: take over, or clear away.
 
+#include <algorithm>
+
+#include <boost/asio/post.hpp>
+
 #include "base/log.h"
 #include "base/strings.h"
 #include "net/event_loops.h"
@@ -10,16 +14,22 @@
 #include "node/sandbox_log.h"
 
 namespace alcove::node {
+namespace asio = boost::asio;
+
 namespace {
 
 // A shortage that kept the start from taking a sandbox over may be gone soon.
 constexpr std::chrono::seconds kTakeOverAgain{5};
+// Between tries to clear away what an earlier server has left.
+constexpr std::chrono::seconds kFirstClearPause{5};
+constexpr std::chrono::seconds kLongestClearPause{60};
 
 }  // namespace
 
 Result<void> LocalNode::adopt_existing() {
   ALCOVE_TRY_ASSIGN(std::vector<store::Sandbox> records, deps_.store.list_sandboxes());
-  ALCOVE_TRY_ASSIGN(unclear_, take_over(std::move(records)));
+  TakenOver taken_over = take_over(std::move(records));
+  set_unclear(taken_over.unclear);
   std::set<SandboxId> keep;
   // An older interpreter needs no file: the sandboxes that have it mounted keep it.
   std::set<std::string> agents = {agent_hash_, interpreter_hash_};
@@ -29,38 +39,57 @@ Result<void> LocalNode::adopt_existing() {
   };
   const std::vector<SandboxPtr> alive = running();
   for (const SandboxPtr& sandbox : alive) keep_all_of(sandbox->record());
-  for (const store::Sandbox& record : unclear_) keep_all_of(record);
+  for (const store::Sandbox& record : taken_over.unclear) keep_all_of(record);
 
   // A process that does not end (a stuck disk) is no reason not to serve the others.
+  Remains remains;
   if (auto swept = deps_.driver.sweep({keep.begin(), keep.end()}); !swept) {
     log_warn(cat("clear away an earlier server's sandboxes: ", swept.error().message()));
+    remains.sweep = Sweep::kAgain;
   }
-  ALCOVE_TRY_ASSIGN(const std::vector<SandboxId> uppers, deps_.uppers.list());
-  for (const SandboxId& id : uppers) {
-    if (keep.contains(id)) continue;
-    if (auto removed = deps_.uppers.remove(id); !removed) {
-      log_warn(cat("delete files of sandbox ", id.str(), ": ", removed.error().message()));
+  if (const auto uppers = deps_.uppers.list()) {
+    for (const SandboxId& id : *uppers) {
+      if (keep.contains(id)) continue;
+      if (auto removed = deps_.uppers.remove(id); !removed) {
+        log_warn(cat("delete files of sandbox ", id.str(), ": ", removed.error().message()));
+        remains.ids.push_back(id);
+      }
     }
+  } else {
+    log_error(cat("an earlier server's files stay: ", uppers.error().message()));
+  }
+  if (auto kept = deps_.agents.keep_only(agents); !kept) {
+    log_warn(cat("delete older agents: ", kept.error().message()));
   }
   if (!alive.empty()) log_info(cat("took over ", alive.size(), " running sandboxes"));
-  if (!unclear_.empty()) net::spawn(deps_.loop, take_over_later());
-  return deps_.agents.keep_only(agents);
+  if (!taken_over.unclear.empty()) net::spawn(deps_.loop, take_over_later());
+  if (!remains.ids.empty() || remains.sweep == Sweep::kAgain) {
+    net::spawn(deps_.loop, clear_remains_later(std::move(remains)));
+  }
+  net::spawn(deps_.loop, follow_clock());
+  return {};
 }
 
-Result<std::vector<store::Sandbox>> LocalNode::take_over(std::vector<store::Sandbox> records) {
-  std::vector<store::Sandbox> unclear;
+LocalNode::TakenOver LocalNode::take_over(std::vector<store::Sandbox> records) {
+  TakenOver result;
   std::vector<SandboxPtr> expired;
   const WallTime now = deps_.clock.now();
   for (store::Sandbox& record : records) {
     auto machine = deps_.driver.adopt(record.id, record.machine_record);
     if (!machine && machine.error().code() != Code::kNotFound) {
       log_error(cat(machine.error().message(), "; it is kept, and tried again"));
-      unclear.push_back(std::move(record));
+      result.unclear.push_back(std::move(record));
       continue;
     }
     if (!machine) {
       log_info(cat("not taken over: ", machine.error().message()));
-      ALCOVE_TRY(store_end(record, {created_line(record), ended_line(now, Ending::kMissed)}));
+      const Log log = {created_line(record), ended_line(now, Ending::kMissed)};
+      if (auto stored = store_end(record, log); stored) {
+        result.gone.push_back(record.id);
+      } else {
+        log_error(cat("forget sandbox ", record.id.str(), ": ", stored.error().message()));
+        result.unclear.push_back(std::move(record));
+      }
       continue;
     }
     auto sandbox = std::make_shared<RunningSandbox>(
@@ -73,41 +102,88 @@ Result<std::vector<store::Sandbox>> LocalNode::take_over(std::vector<store::Sand
       expired.push_back(std::move(sandbox));
     }
   }
-  ALCOVE_TRY(end_outside(expired, Ending::kTimeout));
-  for (const SandboxPtr& sandbox : expired) (void)clear_away(*sandbox);
-  return unclear;
+  for (store::Sandbox& record : end_outside(expired, Ending::kTimeout)) {
+    result.unclear.push_back(std::move(record));
+  }
+  for (const SandboxPtr& sandbox : expired) {
+    if (!clear_away(*sandbox)) {
+      asio::post(deps_.loop, [this, sandbox] { net::spawn(deps_.loop, remove_later(sandbox)); });
+    }
+  }
+  return result;
+}
+
+std::vector<store::Sandbox> LocalNode::unclear() const {
+  const std::lock_guard lock(mutex_);
+  return unclear_;
+}
+
+void LocalNode::set_unclear(std::vector<store::Sandbox> records) {
+  const std::lock_guard lock(mutex_);
+  unclear_ = std::move(records);
 }
 
 Task<void> LocalNode::take_over_later() {
-  while (!unclear_.empty()) {
+  for (;;) {
+    std::vector<store::Sandbox> records = unclear();
+    if (records.empty()) co_return;
     co_await net::sleep_for(kTakeOverAgain);
     if (stopped_) co_return;
-    auto left =
-        co_await deps_.kernel_pool.run([this, records = unclear_] { return take_over(records); });
-    if (left) {
-      unclear_ = *std::move(left);
-    } else {
-      // What has been done is found done, or as it was, the next time.
-      log_error(cat("take sandboxes over: ", left.error().message()));
+    auto done = co_await deps_.kernel_pool.run(
+        [this, records = std::move(records)]() -> Result<TakenOver> { return take_over(records); });
+    if (!done) {
+      log_error(cat("take sandboxes over: ", done.error().message()));
+      continue;
     }
+    set_unclear(std::move(done->unclear));
+    if (done->gone.empty()) continue;
+    Remains remains{.ids = std::move(done->gone), .sweep = Sweep::kAgain};
+    net::spawn(deps_.loop, clear_remains_later(std::move(remains)));
   }
 }
 
-Result<void> LocalNode::end_outside(const std::vector<SandboxPtr>& sandboxes, Ending ending) {
+LocalNode::Remains LocalNode::clear_remains(const Remains& remains) {
+  Remains left;
+  if (auto swept = deps_.driver.sweep_again(remains.ids); !swept) {
+    log_warn(cat("clear away an earlier server's sandboxes: ", swept.error().message()));
+    left.sweep = Sweep::kAgain;
+  }
+  for (const SandboxId& id : remains.ids) {
+    if (auto removed = deps_.uppers.remove(id); !removed) {
+      log_warn(cat("delete files of sandbox ", id.str(), ": ", removed.error().message()));
+      left.ids.push_back(id);
+    }
+  }
+  return left;
+}
+
+Task<void> LocalNode::clear_remains_later(Remains remains) {
+  for (auto pause = kFirstClearPause;; pause = std::min(2 * pause, kLongestClearPause)) {
+    co_await net::sleep_for(pause);
+    if (stopped_) co_return;
+    auto left = co_await deps_.kernel_pool.run(
+        [this, remains]() -> Result<Remains> { return clear_remains(remains); });
+    if (left) remains = *std::move(left);
+    if (left && remains.ids.empty() && remains.sweep == Sweep::kDone) co_return;
+  }
+}
+
+std::vector<store::Sandbox> LocalNode::end_outside(const std::vector<SandboxPtr>& sandboxes,
+                                                   Ending ending) {
   std::vector<Log> logs = fetch_all_process_lines(sandboxes);
   for (const SandboxPtr& sandbox : sandboxes) {
     sandbox->end();
     sandbox->note(ended_line(deps_.clock.now(), ending));
   }
-  Result<void> result;
+  std::vector<store::Sandbox> failed;
   for (size_t i = 0; i < sandboxes.size(); ++i) {
     const store::Sandbox& record = sandboxes[i]->record();
     auto stored = store_end(record, whole_log(*sandboxes[i], std::move(logs[i])));
-    if (!stored) {
-      result = fail(std::move(stored).error().context(cat("forget sandbox ", record.id.str())));
-    }
+    if (stored) continue;
+    log_error(cat("forget sandbox ", record.id.str(), ": ", stored.error().message()));
+    failed.push_back(record);
   }
-  return result;
+  return failed;
 }
 
 void LocalNode::end_all() {
@@ -116,18 +192,19 @@ void LocalNode::end_all() {
     const std::lock_guard lock(mutex_);
     sandboxes_.clear();
   }
-  if (auto ended = end_outside(all, Ending::kAdmin); !ended) log_error(ended.error().message());
+  (void)end_outside(all, Ending::kAdmin);
   for (const SandboxPtr& sandbox : all) remove_remains(sandbox);
-  if (unclear_.empty()) return;
+  const std::vector<store::Sandbox> records = unclear();
+  if (records.empty()) return;
   if (auto swept = deps_.driver.sweep({}); !swept) log_error(swept.error().message());
-  for (const store::Sandbox& record : unclear_) {
+  for (const store::Sandbox& record : records) {
     const Log log = {created_line(record), ended_line(deps_.clock.now(), Ending::kAdmin)};
     if (auto stored = store_end(record, log); !stored) log_error(stored.error().message());
     if (auto removed = deps_.uppers.remove(record.id); !removed) {
       log_error(removed.error().message());
     }
   }
-  unclear_.clear();
+  set_unclear({});
 }
 
 }  // namespace alcove::node

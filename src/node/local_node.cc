@@ -105,6 +105,11 @@ Task<Result<LocalNode::SandboxPtr>> LocalNode::boot(const SandboxId& id,
         if (!machine) (void)deps_.uppers.remove(spec.id);
         return machine;
       });
+  if (!made && made.error().code() == Code::kResourceExhausted) {
+    // There was too little of what comes and goes, and nothing has been started.
+    log_warn(made.error().message());
+    co_return fail(Code::kUnavailable, "the machine is short of what a sandbox needs");
+  }
   if (!made) co_return fail(boot_failure(std::move(made).error().context("boot sandbox")));
 
   store::Sandbox record;
@@ -175,6 +180,7 @@ Task<Result<LiveSandboxPtr>> LocalNode::create(CreateRequest request) {
 }
 
 void LocalNode::admit(SandboxPtr sandbox) {
+  sandbox->set_end(end_of(sandbox->record().end_at));
   {
     const std::lock_guard lock(mutex_);
     sandboxes_.emplace(sandbox->record().id, sandbox);
@@ -203,25 +209,24 @@ void LocalNode::arm_expiry(const SandboxPtr& sandbox) {
   const auto found = watches_.find(sandbox->record().id);
   if (found == watches_.end()) return;
   asio::steady_timer& timer = found->second->expiry;
-  timer.expires_after(sandbox->end_at() - deps_.clock.now());
+  timer.expires_at(sandbox->end_time().expiry);
   timer.async_wait([this, sandbox](const boost::system::error_code& error) {
-    if (!error && sandbox->running()) net::spawn(deps_.loop, expire(sandbox));
+    if (error || !sandbox->running()) return;
+    net::spawn(deps_.loop, [](LocalNode* self, SandboxPtr expired) -> Task<void> {
+      (void)co_await self->retire(expired, Ending::kTimeout);
+    }(this, sandbox));
   });
-}
-
-Task<void> LocalNode::expire(SandboxPtr sandbox) {
-  // The timer runs on the steady clock: after a step of the wall clock it may be early.
-  if (sandbox->end_at() > deps_.clock.now()) {
-    arm_expiry(sandbox);
-    co_return;
-  }
-  (void)co_await retire(sandbox, Ending::kTimeout);
 }
 
 Task<Result<void>> LocalNode::retire(SandboxPtr sandbox, Ending ending) {
   const SandboxId id = sandbox->record().id;
   {
     const std::lock_guard lock(mutex_);
+    // It was given more time in this very moment; its timer is set anew.
+    if (ending == Ending::kTimeout &&
+        sandbox->end_time().expiry > std::chrono::steady_clock::now()) {
+      co_return Result<void>{};
+    }
     if (sandboxes_.erase(id) == 0) co_return Result<void>{};
     ending_.insert(id);
   }
@@ -295,6 +300,12 @@ std::vector<LiveSandboxPtr> LocalNode::list() const {
   return all;
 }
 
+std::optional<TeamId> LocalNode::find_unclear(const SandboxId& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(unclear_, id, &store::Sandbox::id);
+  return found == unclear_.end() ? std::nullopt : std::optional(found->team);
+}
+
 std::vector<LocalNode::SandboxPtr> LocalNode::running() const {
   const std::lock_guard lock(mutex_);
   std::vector<SandboxPtr> all;
@@ -323,25 +334,6 @@ Task<bool> LocalNode::wait_while_ending(SandboxId id) const {
     pause.expires_after(std::chrono::milliseconds(2));
     (void)co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   }
-}
-
-Task<Result<void>> LocalNode::set_end(SandboxId id, WallTime end_at) {
-  const SandboxPtr sandbox = find_running(id);
-  if (!sandbox) co_return fail(Code::kNotFound, cat("sandbox ", id.str(), " was not found"));
-  ALCOVE_CO_TRY(co_await deps_.store_pool.run(
-      [this, id, end_at] { return deps_.store.set_sandbox_end(id, end_at); }));
-  sandbox->set_end_at(end_at);
-  sandbox->note(timeout_line(deps_.clock.now(), end_at));
-  asio::post(deps_.loop, [this, sandbox] { arm_expiry(sandbox); });
-  co_return Result<void>{};
-}
-
-Task<Result<WallTime>> LocalNode::extend_end(SandboxId id, WallTime end_at) {
-  const SandboxPtr sandbox = find_running(id);
-  if (!sandbox) co_return fail(Code::kNotFound, cat("sandbox ", id.str(), " was not found"));
-  if (sandbox->end_at() >= end_at) co_return sandbox->end_at();
-  ALCOVE_CO_TRY(co_await set_end(id, end_at));
-  co_return end_at;
 }
 
 void LocalNode::stop() {

@@ -52,7 +52,8 @@ class LocalNode final : public Node {
   ~LocalNode() override;
 
   // Takes over what an earlier server left running, ends what expired meanwhile and removes what
-  // a crash left half-made. Blocks; before the loops start.
+  // a crash left half-made. What does not succeed now is tried again once the loop runs; an error
+  // only if nobody knows what there was. Blocks; before the loops start.
   Result<void> adopt_existing();
   // Stops timers and watches; sandboxes go on. On the loop, or after it has ended.
   void stop();
@@ -62,6 +63,7 @@ class LocalNode final : public Node {
   Task<Result<LiveSandboxPtr>> create(CreateRequest request) override;
   LiveSandboxPtr find(const SandboxId& id) const override;
   std::vector<LiveSandboxPtr> list() const override;
+  std::optional<TeamId> find_unclear(const SandboxId& id) const override;
   Task<Result<bool>> kill(SandboxId id) override;
   Task<Result<void>> set_end(SandboxId id, WallTime end_at) override;
   Task<Result<WallTime>> extend_end(SandboxId id, WallTime end_at) override;
@@ -82,6 +84,14 @@ class LocalNode final : public Node {
   void admit(SandboxPtr sandbox);
   void watch(SandboxPtr sandbox);
   void arm_expiry(const SandboxPtr& sandbox);
+  // The moment of a wall-clock time by the clock that nobody sets.
+  RunningSandbox::End end_of(WallTime end_at) const;
+  enum class Change { kAnyWay, kOnlyLater };
+  // Returns the end in force. Blocks.
+  Result<WallTime> change_end(const SandboxId& id, WallTime end_at, Change change);
+  // Keeps ends where they are in time when somebody sets the system's clock.
+  Task<void> follow_clock();
+  void correct_ends();
   // Takes it out of the registry, ends it and makes that durable; the clean-up follows in the
   // background.
   Task<Result<void>> retire(SandboxPtr sandbox, Ending ending);
@@ -93,19 +103,35 @@ class LocalNode final : public Node {
   std::vector<Log> fetch_all_process_lines(const std::vector<SandboxPtr>& sandboxes) const;
   // Makes the end durable, with the log. Blocks.
   Result<void> store_end(const store::Sandbox& record, const Log& log);
-  Task<void> expire(SandboxPtr sandbox);
   // In the background, until it succeeds.
   void remove_remains(SandboxPtr sandbox);
   Task<void> remove_later(SandboxPtr sandbox);
   // What the kernel and the disk hold of an ended one. Blocks.
   Result<void> clear_away(RunningSandbox& sandbox);
 
-  // Those of an earlier server: running ones are admitted, expired ones ended, the records of
-  // others dropped. Returns those of which nobody can say now whether they live. Blocks.
-  Result<std::vector<store::Sandbox>> take_over(std::vector<store::Sandbox> records);
+  // What came of sandboxes of an earlier server.
+  struct TakenOver {
+    // Of which nobody can say now whether they live, or whose end is not durable.
+    std::vector<store::Sandbox> unclear;
+    std::vector<SandboxId> gone;
+  };
+  // Running ones are admitted, expired ones ended, the records of others dropped. Blocks.
+  TakenOver take_over(std::vector<store::Sandbox> records);
   Task<void> take_over_later();
-  // Ends sandboxes that are not in the registry, and makes that durable. Blocks.
-  Result<void> end_outside(const std::vector<SandboxPtr>& sandboxes, Ending ending);
+  std::vector<store::Sandbox> unclear() const;
+  void set_unclear(std::vector<store::Sandbox> records);
+  // Removes what these sandboxes left, and what a sweep could not. Returns those of which something
+  // is still there. Blocks.
+  enum class Sweep { kDone, kAgain };
+  struct Remains {
+    std::vector<SandboxId> ids;
+    Sweep sweep = Sweep::kDone;
+  };
+  Remains clear_remains(const Remains& remains);
+  Task<void> clear_remains_later(Remains remains);
+  // Ends sandboxes that are not in the registry, and makes that durable. Returns the records of
+  // those with which it did not succeed. Blocks.
+  std::vector<store::Sandbox> end_outside(const std::vector<SandboxPtr>& sandboxes, Ending ending);
 
   Dependencies deps_;
   const std::string agent_hash_;
@@ -114,10 +140,10 @@ class LocalNode final : public Node {
   std::unordered_map<SandboxId, SandboxPtr> sandboxes_;
   // Being killed: taken out of `sandboxes_`, not yet durable.
   std::set<SandboxId> ending_;
+  // Neither taken over nor known to be gone.
+  std::vector<store::Sandbox> unclear_;
   // On the loop only.
   std::unordered_map<SandboxId, std::unique_ptr<Watch>> watches_;
-  // Neither taken over nor known to be gone. On the loop, or while it does not run.
-  std::vector<store::Sandbox> unclear_;
   std::atomic<bool> stopped_{false};
   // When old logs were last thrown away.
   std::atomic<WallTime> logs_tidied_at_{WallTime{}};

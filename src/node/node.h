@@ -88,6 +88,9 @@ class Node {
   // nullptr if there is none that runs. A hash lookup under a short lock: for the hot path.
   virtual LiveSandboxPtr find(const SandboxId& id) const = 0;
   virtual std::vector<LiveSandboxPtr> list() const = 0;
+  // The team of a sandbox of which nobody can say now whether it lives: a start could not find out,
+  // and tries again.
+  virtual std::optional<TeamId> find_unclear(const SandboxId& id) const = 0;
 
   // Durable when it returns; the rest of the clean-up goes on in the background. False: unknown.
   virtual Task<Result<bool>> kill(SandboxId id) = 0;

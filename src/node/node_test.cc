@@ -26,6 +26,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// The system's clock, which somebody may set.
+class SetClock final : public Clock {
+ public:
+  WallTime now() const override { return system_.now() + std::chrono::seconds(ahead_.load()); }
+  void set_ahead(std::chrono::seconds ahead) { ahead_ = ahead.count(); }
+
+ private:
+  SystemClock system_;
+  std::atomic<int64_t> ahead_{0};
+};
+
 // A pool without disks: remembers who has directories.
 class FakeUppers final : public image::UpperPool {
  public:
@@ -39,6 +50,10 @@ class FakeUppers final : public image::UpperPool {
   image::Upper find(const SandboxId& id) const override { return {id.str(), id.str()}; }
   Result<void> remove(const SandboxId& id) override {
     const std::lock_guard lock(mutex_);
+    if (failing_removals_ > 0) {
+      --failing_removals_;
+      return fail(Code::kInternal, "busy");
+    }
     ids_.erase(id);
     return {};
   }
@@ -52,6 +67,7 @@ class FakeUppers final : public image::UpperPool {
 
   std::atomic<uint64_t> free_{50};
   std::atomic<uint64_t> last_limit_{0};
+  std::atomic<int> failing_removals_{0};
 
  private:
   mutable std::mutex mutex_;
@@ -136,7 +152,7 @@ class LocalNodeTest : public ::testing::Test {
 
   image::TempDir dir_;
   AgentStore agents_{dir_.path() + "/agents"};
-  SystemClock clock_;
+  SetClock clock_;
   testing::FakeDriver driver_;
   FakeUppers uppers_;
   store::testing::MemoryStore store_;
@@ -186,6 +202,18 @@ TEST_F(LocalNodeTest, FailedBootLeavesNothing) {
   EXPECT_FALSE(wait(node_->create(request())));
   EXPECT_TRUE(nothing_left());
   EXPECT_TRUE(store_.list_sandboxes()->empty());
+}
+
+TEST_F(LocalNodeTest, AShortageInABootIsNoFault) {
+  loops_.start();
+  driver_.fail_boot = true;
+  EXPECT_EQ(wait(node_->create(request())).error().code(), Code::kInternal);
+  driver_.boot_failure = Code::kResourceExhausted;
+  EXPECT_EQ(wait(node_->create(request())).error().code(), Code::kUnavailable);
+  // A peer that is away may have been at work.
+  driver_.boot_failure = Code::kUnavailable;
+  EXPECT_EQ(wait(node_->create(request())).error().code(), Code::kInternal);
+  EXPECT_TRUE(nothing_left());
 }
 
 TEST_F(LocalNodeTest, RefusingAgentLeavesNothing) {
@@ -284,6 +312,66 @@ TEST_F(LocalNodeTest, SetEndMovesBothWaysAndExtendOnlyForward) {
   EXPECT_EQ(wait(node_->set_end(id, before)).error().code(), Code::kNotFound);
 }
 
+TEST_F(LocalNodeTest, MoreTimeThatComesInTheLastMomentCounts) {
+  std::atomic<bool> slow{false};
+  store_.before_call = [&](std::string_view call) -> Result<void> {
+    // Its time is over before that is durable.
+    if (call == "set_sandbox_end" && slow) std::this_thread::sleep_for(1500ms);
+    return {};
+  };
+  loops_.start();
+  const auto made = wait(node_->create(request(1s)));
+  ASSERT_TRUE(made);
+  const SandboxId id = (*made)->record().id;
+  slow = true;
+  ASSERT_TRUE(wait(node_->set_end(id, clock_.now() + 300s)));
+  std::this_thread::sleep_for(200ms);
+  EXPECT_TRUE((*made)->running());
+  EXPECT_NE(node_->find(id), nullptr);
+  EXPECT_EQ(store_.list_sandboxes()->size(), 1u);
+}
+
+TEST_F(LocalNodeTest, MoreTimeThatCouldNotBeStoredIsNotGiven) {
+  store_.before_call = [&](std::string_view call) -> Result<void> {
+    if (call != "set_sandbox_end") return {};
+    std::this_thread::sleep_for(1500ms);
+    return fail(Code::kInternal, "disk on fire");
+  };
+  loops_.start();
+  const auto made = wait(node_->create(request(1s)));
+  ASSERT_TRUE(made);
+  EXPECT_FALSE(wait(node_->set_end((*made)->record().id, clock_.now() + 300s)));
+  EXPECT_TRUE(eventually([&] { return !(*made)->running(); }));
+}
+
+TEST_F(LocalNodeTest, AClockThatIsSetNeitherEndsNorKeepsSandboxes) {
+  std::filesystem::create_directories(dir_.path() + "/agents");
+  ASSERT_TRUE(node_->adopt_existing());
+  loops_.start();
+  const auto lasting = wait(node_->create(request(300s)));
+  const auto brief = wait(node_->create(request(4s)));
+  ASSERT_TRUE(lasting && brief);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto is_right = [&] {
+    const auto left = (*lasting)->end_at() - clock_.now();
+    return left > 200s && left <= 300s && store_.list_sandboxes()->front().end_at > clock_.now() &&
+           store_.list_sandboxes()->front().end_at <= clock_.now() + 300s;
+  };
+  clock_.set_ahead(3600s);
+  EXPECT_TRUE(eventually(is_right));
+  EXPECT_TRUE((*brief)->running() || std::chrono::steady_clock::now() - begin > 3900ms);
+  clock_.set_ahead(-3600s);
+  EXPECT_TRUE(eventually(is_right));
+  EXPECT_TRUE(eventually([&] { return !(*brief)->running(); }));
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, 3s);
+  EXPECT_TRUE((*lasting)->running());
+
+  // More time is more than is left, whatever the clock said when the end was set.
+  clock_.set_ahead(-7200s);
+  const WallTime later = clock_.now() + 600s;
+  EXPECT_EQ(*wait(node_->extend_end((*lasting)->record().id, later)), later);
+}
+
 TEST_F(LocalNodeTest, DeathOfTheFirstProcessEndsIt) {
   loops_.start();
   const auto made = wait(node_->create(request()));
@@ -361,6 +449,64 @@ TEST_F(LocalNodeTest, WhatCannotBeTakenOverNowIsKeptAndTakenOverLater) {
   EXPECT_TRUE(eventually([&] { return uppers_.list()->size() == 2; }));
   EXPECT_EQ(store_.list_sandboxes()->size(), 2u);
   EXPECT_EQ(node_->find(SandboxId("iexpiring")), nullptr);
+}
+
+TEST_F(LocalNodeTest, AStoreThatFailsDoesNotStopAStart) {
+  const WallTime now = clock_.now();
+  for (const auto& [id, end] :
+       {std::pair("ialive", now + 1h), {"iexpired", now - 1s}, {"idead", now + 1h}}) {
+    ASSERT_TRUE(uppers_.create(SandboxId(id), 1));
+    store::Sandbox record = stored(id, end);
+    record.team = TeamId("team");
+    ASSERT_TRUE(store_.put_sandbox(record));
+  }
+  driver_.adoptable = {"ialive", "iexpired"};
+  std::filesystem::create_directories(dir_.path() + "/agents");
+  std::atomic<bool> broken{true};
+  store_.before_call = [&](std::string_view call) -> Result<void> {
+    if (broken && call == "end_sandbox") return fail(Code::kInternal, "disk on fire");
+    return {};
+  };
+
+  ASSERT_TRUE(node_->adopt_existing());
+  EXPECT_NE(node_->find(SandboxId("ialive")), nullptr);
+  EXPECT_FALSE(node_->find_unclear(SandboxId("ialive")));
+  EXPECT_EQ(node_->list().size(), 1u);
+  EXPECT_EQ(node_->find_unclear(SandboxId("idead")), TeamId("team"));
+  EXPECT_EQ(node_->find_unclear(SandboxId("iexpired")), TeamId("team"));
+  EXPECT_FALSE(node_->find_unclear(SandboxId("iunknown")));
+
+  driver_.adoptable = {"ialive"};
+  loops_.start();
+  broken = false;
+  EXPECT_TRUE(eventually([&] { return !node_->find_unclear(SandboxId("idead")); }, 10s));
+  EXPECT_FALSE(node_->find_unclear(SandboxId("iexpired")));
+  EXPECT_EQ(store_.list_sandboxes()->size(), 1u);
+  // And what it left is cleared away, but not what others have.
+  EXPECT_TRUE(eventually([&] { return uppers_.list()->size() == 1; }, 10s));
+  const std::lock_guard lock(driver_.state->mutex);
+  EXPECT_EQ(driver_.swept_again, (std::set{SandboxId("idead"), SandboxId("iexpired")}));
+}
+
+TEST_F(LocalNodeTest, WhatCouldNotBeClearedAwayAtAStartIsTriedAgain) {
+  for (const char* id : {"iorphan", "iother"}) ASSERT_TRUE(uppers_.create(SandboxId(id), 1));
+  driver_.fail_sweep = true;
+  uppers_.failing_removals_ = 1;
+  std::filesystem::create_directories(dir_.path() + "/agents");
+  ASSERT_TRUE(node_->adopt_existing());
+  EXPECT_EQ(uppers_.list()->size(), 1u);
+  loops_.start();
+  // Sandboxes that came later are not in the way.
+  const auto made = wait(node_->create(request()));
+  ASSERT_TRUE(made);
+  driver_.fail_sweep = false;
+  EXPECT_TRUE(eventually(
+      [&] {
+        const std::lock_guard lock(driver_.state->mutex);
+        return driver_.sweeps_done > 0;
+      },
+      10s));
+  EXPECT_EQ(*uppers_.list(), std::vector{(*made)->record().id});
 }
 
 TEST_F(LocalNodeTest, EndAllEndsAlsoWhatWasNotTakenOver) {

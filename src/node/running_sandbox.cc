@@ -17,15 +17,19 @@ RunningSandbox::RunningSandbox(store::Sandbox record, std::string isolation_clas
     : record_(std::move(record)),
       isolation_class_(std::move(isolation_class)),
       machine_(std::move(machine)),
-      end_at_(record_.end_at.time_since_epoch().count()),
+      end_{.at = record_.end_at, .expiry = std::chrono::steady_clock::time_point::max()},
       history_(record_.started_at, record_.vcpu_count) {}
 
-WallTime RunningSandbox::end_at() const {
-  return WallTime(WallTime::duration(end_at_.load(std::memory_order_relaxed)));
+WallTime RunningSandbox::end_at() const { return end_time().at; }
+
+RunningSandbox::End RunningSandbox::end_time() const {
+  const std::lock_guard lock(records_mutex_);
+  return end_;
 }
 
-void RunningSandbox::set_end_at(WallTime end_at) {
-  end_at_.store(end_at.time_since_epoch().count(), std::memory_order_relaxed);
+void RunningSandbox::set_end(End end) {
+  const std::lock_guard lock(records_mutex_);
+  end_ = end;
 }
 
 store::Sandbox RunningSandbox::current_record() const {

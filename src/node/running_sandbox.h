@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
@@ -33,7 +34,15 @@ class RunningSandbox final : public LiveSandbox {
   std::vector<Measurement> measurements(WallTime from, WallTime until) const override;
   std::optional<Measurement> last_measurement() const override;
 
-  void set_end_at(WallTime end_at);
+  // When its time is over: what the API shows, and the same moment by the clock that nobody sets.
+  struct End {
+    WallTime at;
+    std::chrono::steady_clock::time_point expiry;
+  };
+  End end_time() const;
+  void set_end(End end);
+  // Held while the end is changed and stored, so that both agree.
+  std::mutex& end_mutex() { return end_mutex_; }
   void add_measurement(WallTime time, const sandbox::Usage& usage, uint64_t disk_used_bytes);
   // A line of the log that this server adds; the last ones are kept.
   void note(LogEntry entry);
@@ -48,13 +57,14 @@ class RunningSandbox final : public LiveSandbox {
   const store::Sandbox record_;
   const std::string isolation_class_;
   const std::unique_ptr<sandbox::Machine> machine_;
-  std::atomic<WallTime::rep> end_at_;
   std::atomic<bool> running_{true};
+  std::mutex end_mutex_;
   std::mutex mutex_;
   uint64_t next_registration_ = 1;
   std::map<uint64_t, std::function<void()>> on_end_;
   // Guards what follows; never held together with the other.
   mutable std::mutex records_mutex_;
+  End end_;
   UsageHistory history_;
   std::deque<LogEntry> notes_;
 };

@@ -20,6 +20,7 @@ void write_body(ByteWriter& out, const List& list) { out.text(list.after); }
 void write_body(ByteWriter&, const Stop&) {}
 void write_body(ByteWriter&, const Done&) {}
 void write_body(ByteWriter& out, const Failed& failed) { out.text(failed.message); }
+void write_body(ByteWriter& out, const Full& full) { out.text(full.message); }
 void write_body(ByteWriter& out, const Welcome& welcome) { out.number(welcome.version); }
 void write_body(ByteWriter& out, const Listing& listing) { out.texts(listing.ids); }
 
@@ -95,6 +96,9 @@ Result<Answer> decode_answer(std::string_view bytes) {
       break;
     case 3:
       answer = Listing{in.texts()};
+      break;
+    case 4:
+      answer = Full{in.text()};
       break;
     default:
       return fail(Code::kInternal, "unknown answer of the relay");

@@ -57,7 +57,13 @@ struct Listing {
   std::vector<std::string> ids;  // in order; none: that was the end
 };
 
-using Answer = std::variant<Done, Failed, Welcome, Listing>;
+// There are no descriptors for what was asked; there may be later.
+struct Full {
+  std::string message;
+};
+
+// By their place: new ones come at the end.
+using Answer = std::variant<Done, Failed, Welcome, Listing, Full>;
 
 // Ids per Listing, so that it fits into a message.
 inline constexpr size_t kListingSize = 500;

@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #include "relay/relay.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -55,7 +56,9 @@ Relay::Relay(boost::asio::io_context& loop, Options options, UniqueFd home, sys:
                 // A fifth of the descriptors for pipes (two each), the rest for sockets.
                 .pipes = PipePool(usable(options.descriptors) / 10),
                 .sockets = {.used = 0, .most = usable(options.descriptors) / 5 * 4},
-                .buffer = {}} {}
+                .buffer = {}} {
+  (void)keep_spares();
+}
 
 Result<std::unique_ptr<Relay>> Relay::create(boost::asio::io_context& loop, Options options) {
   ALCOVE_TRY_ASSIGN(UniqueFd home, sys::open_own_netns());
@@ -68,11 +71,21 @@ void Relay::serve(UniqueFd listener) {
              accept(std::make_shared<net::FdWait>(loop_.get_executor(), std::move(listener))));
 }
 
+bool Relay::keep_spares() {
+  for (UniqueFd& spare : spares_) {
+    if (!spare.valid()) spare.reset(::fcntl(home_.get(), F_DUPFD_CLOEXEC, 0));
+  }
+  return std::ranges::all_of(spares_, &UniqueFd::valid);
+}
+
 Task<void> Relay::accept(std::shared_ptr<net::FdWait> listener) {
   while (co_await listener->wait(Direction::kRead)) {
+    free_spares();
     UniqueFd peer(::accept4(listener->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    const int error = errno;
+    (void)keep_spares();
     if (!peer.valid()) {
-      if (errno != EAGAIN && errno != EINTR)
+      if (error != EAGAIN && error != EINTR)
         co_await net::sleep_for(std::chrono::milliseconds(100));
       continue;
     }
@@ -85,8 +98,10 @@ Task<void> Relay::accept(std::shared_ptr<net::FdWait> listener) {
 Task<void> Relay::answer_peer(std::shared_ptr<net::FdWait> peer) {
   while (co_await peer->wait(Direction::kRead)) {
     for (;;) {
+      free_spares();
       auto message = sys::receive_message(peer->fd());
       if (!message) {
+        (void)keep_spares();
         if (message.error().error_number() == EAGAIN) break;
         if (message.error().code() == Code::kResourceExhausted) continue;
         co_return;
@@ -102,6 +117,9 @@ Task<void> Relay::answer_peer(std::shared_ptr<net::FdWait> peer) {
               ? std::visit([&](const auto& body) { return handle(body, message->fds); }, *request)
               : Answer(Failed{request.error().message()});
       if (answers.valid()) (void)sys::send_message(answers.get(), encode(answer), {});
+      answers.reset();
+      message->fds.clear();
+      (void)keep_spares();
     }
   }
 }
@@ -118,8 +136,9 @@ Answer Relay::handle(const Hello& hello, std::vector<UniqueFd>&) {
 Answer Relay::handle(const Open& open, std::vector<UniqueFd>& fds) {
   if (fds.size() != 1) return Failed{"no network namespace"};
   const auto opened = open_sandbox(open, std::move(fds[0]));
-  if (!opened) return Failed{opened.error().message()};
-  return Done{};
+  if (opened) return Done{};
+  if (opened.error().code() == Code::kResourceExhausted) return Full{opened.error().message()};
+  return Failed{opened.error().message()};
 }
 
 Answer Relay::handle(const Close& close, std::vector<UniqueFd>&) {
@@ -163,6 +182,10 @@ Result<void> Relay::open_sandbox(const Open& open, UniqueFd netns) {
   sandbox.udp = std::make_shared<UdpSide>(sandbox.guest);
   Result<void> started = sandbox.tcp->start();
   if (started) started = sandbox.udp->start();
+  // Not one that takes the last descriptors.
+  if (started && !keep_spares()) {
+    started = fail(Code::kResourceExhausted, "the relay has no descriptors left");
+  }
   if (!started) {
     sandbox.tcp->close();
     sandbox.udp->close();

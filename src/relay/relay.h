@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -50,6 +51,10 @@ class Relay {
   Answer handle(const Close& close, std::vector<UniqueFd>& fds);
   Answer handle(const List& list, std::vector<UniqueFd>& fds);
   Answer handle(const Stop& stop, std::vector<UniqueFd>& fds);
+  // Around everything that takes descriptors from a server; no wait in between.
+  void free_spares() { spares_ = {}; }
+  // False if there are too few.
+  bool keep_spares();
   Result<void> open_sandbox(const Open& open, UniqueFd netns);
   void close_sandbox(const std::string& id);
 
@@ -59,6 +64,9 @@ class Relay {
   Resolvers resolvers_;
   Services services_;
   std::map<std::string, Sandbox> sandboxes_;
+  // Held free for what servers send: with no descriptors left, sandboxes wait, servers do not.
+  // A connection, or an answer and a network.
+  std::array<UniqueFd, 3> spares_;
 };
 
 }  // namespace alcove::relay

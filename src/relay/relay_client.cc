@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
@@ -23,13 +24,18 @@
 namespace alcove::relay {
 namespace {
 
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
 constexpr int kTries = 3;
-constexpr int kRetryMilliseconds = 500;
 constexpr std::chrono::milliseconds kEndTime{500};
 
 Result<void> expect_done(const Answer& answer) {
   if (const auto* failed = std::get_if<Failed>(&answer)) {
     return fail(Code::kInternal, cat("relay: ", failed->message));
+  }
+  if (const auto* full = std::get_if<Full>(&answer)) {
+    return fail(Code::kResourceExhausted, cat("relay: ", full->message));
   }
   return {};
 }
@@ -84,30 +90,34 @@ Result<void> RelayClient::spawn() {
   socket_.reset();
   end_child();
   ALCOVE_TRY_ASSIGN(child_, start_relay(options_.program, options_.data_dir, options_.timeout));
-  ALCOVE_TRY_ASSIGN(socket_, connect_to_relay(options_.data_dir));
+  ALCOVE_TRY_ASSIGN(socket_, connect_to_relay(options_.data_dir, options_.timeout));
   return {};
 }
 
 Result<void> RelayClient::connect() {
+  const auto now = steady_clock::now();
+  if (now < pause_.next()) {
+    return fail(Code::kResourceExhausted, "the relay has died, and is started again in a moment");
+  }
+  pause_.begin(now);
   Result<void> connected = try_connect();
   // A relay that answered only some requests knows only some sandboxes.
   if (!connected) socket_.reset();
+  // Also after a failure: the watcher has to know of the next try.
+  (void)::eventfd_write(wake_.get(), 1);
+  connected_.notify_all();
   return connected;
 }
 
 Result<void> RelayClient::try_connect() {
   socket_.reset();
   ++generation_;
-  auto running = connect_to_relay(options_.data_dir);
+  auto running = connect_to_relay(options_.data_dir, options_.timeout);
   if (running) {
     socket_ = std::move(*running);
   } else {
     ALCOVE_TRY(spawn());
   }
-  // A relay that reads nothing any more must not stop us in the middle of a request.
-  const timeval patience{.tv_sec = options_.timeout.count() / 1000,
-                         .tv_usec = options_.timeout.count() % 1000 * 1000};
-  (void)::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   if (auto greeted = greet(); !greeted) {
     if (!running) return greeted;
     // One that does not answer, or is of another version.
@@ -115,7 +125,6 @@ Result<void> RelayClient::try_connect() {
     ALCOVE_TRY(spawn());
     ALCOVE_TRY(greet());
   }
-  (void)::eventfd_write(wake_.get(), 1);
   return open_all();
 }
 
@@ -157,7 +166,25 @@ Result<Answer> RelayClient::receive(const UniqueFd& answers) const {
   return decode_answer(message.bytes);
 }
 
+void RelayClient::give_up(uint64_t generation, const Error& error) {
+  // Another thread may have found out first.
+  if (generation != generation_ || !socket_.valid()) return;
+  if (error.code() == Code::kDeadlineExceeded) {
+    log_warn("the relay does not answer; it is ended");
+    end_peer(socket_.get());
+  }
+  socket_.reset();
+  (void)::eventfd_write(wake_.get(), 1);
+}
+
+void RelayClient::wait_for_turn(std::unique_lock<std::mutex>& lock,
+                                steady_clock::time_point deadline) {
+  const auto until = std::min(deadline, pause_.next());
+  connected_.wait_until(lock, until, [this] { return stopping_ || socket_.valid(); });
+}
+
 Result<Answer> RelayClient::call(const Request& request, const std::vector<int>& fds) {
+  const auto deadline = steady_clock::now() + options_.timeout;
   for (int tried = 1;; ++tried) {
     uint64_t generation = 0;
     auto answer = [&]() -> Result<Answer> {
@@ -170,11 +197,13 @@ Result<Answer> RelayClient::call(const Request& request, const std::vector<int>&
       return receive(*answers);
     }();
     if (answer || tried == kTries) return answer;
-    const std::lock_guard guard(mutex_);
-    // Another thread may have found out first.
-    if (stopping_ || generation != generation_) continue;
-    if (answer.error().code() == Code::kDeadlineExceeded) end_peer(socket_.get());
-    ALCOVE_TRY(connect());
+    std::unique_lock lock(mutex_);
+    if (stopping_) return answer;
+    give_up(generation, answer.error());
+    if (socket_.valid()) continue;
+    wait_for_turn(lock, deadline);
+    if (stopping_) return answer;
+    if (!socket_.valid()) ALCOVE_TRY(connect());
   }
 }
 
@@ -184,6 +213,7 @@ RelayClient::Opening RelayClient::begin_open(const SandboxId& id, network::Egres
   opening.id = id.str();
   const std::lock_guard guard(mutex_);
   known_[id.str()] = {policy, netns};
+  opening.generation = generation_;
   if (auto answers = send(Open{id.str(), policy}, {netns->get()})) {
     opening.answers = std::move(*answers);
   }
@@ -191,12 +221,17 @@ RelayClient::Opening RelayClient::begin_open(const SandboxId& id, network::Egres
 }
 
 Result<void> RelayClient::finish_open(Opening opening) {
+  std::optional<Error> failure;
   if (opening.answers.valid()) {
-    if (const auto answer = receive(opening.answers)) return expect_done(*answer);
+    const auto answer = receive(opening.answers);
+    if (answer) return expect_done(*answer);
+    failure = answer.error();
   }
   Known known;
   {
     const std::lock_guard guard(mutex_);
+    // It is not asked once more, which would double the wait.
+    if (failure) give_up(opening.generation, *failure);
     const auto found = known_.find(opening.id);
     if (found == known_.end()) return fail(Code::kCanceled, "closed meanwhile");
     known = found->second;
@@ -213,6 +248,11 @@ void RelayClient::close(const SandboxId& id) {
   (void)send(Close{id.str()}, {});
 }
 
+bool RelayClient::knows(const std::string& id) const {
+  const std::lock_guard guard(mutex_);
+  return known_.contains(id);
+}
+
 Result<void> RelayClient::keep_only(const std::vector<SandboxId>& ids) {
   std::string after;
   for (;;) {
@@ -221,7 +261,7 @@ Result<void> RelayClient::keep_only(const std::vector<SandboxId>& ids) {
     if (listing == nullptr) return fail(Code::kInternal, "the relay sent no list");
     if (listing->ids.empty()) return {};
     for (const std::string& id : listing->ids) {
-      if (std::ranges::find(ids, id, &SandboxId::str) != ids.end()) continue;
+      if (std::ranges::find(ids, id, &SandboxId::str) != ids.end() || knows(id)) continue;
       ALCOVE_TRY(call(Close{id}, {}));
     }
     after = listing->ids.back();
@@ -232,7 +272,16 @@ Result<void> RelayClient::stop() {
   const std::lock_guard guard(mutex_);
   stopping_ = true;
   (void)::eventfd_write(wake_.get(), 1);
-  if (!socket_.valid()) return {};
+  connected_.notify_all();
+  if (!socket_.valid()) {
+    // One may run all the same, that was given up or not reached.
+    auto running = connect_to_relay(options_.data_dir, options_.timeout);
+    if (!running) {
+      end_child();
+      return {};
+    }
+    socket_ = std::move(*running);
+  }
   if (const auto answers = send(Stop{}, {})) (void)receive(*answers);
   // Its end of the connection closes when it has ended.
   pollfd waiting{socket_.get(), 0, 0};
@@ -251,25 +300,53 @@ pid_t RelayClient::pid() const {
   return peer.pid;
 }
 
-// Notices at once when the relay dies: until it is back, nothing leaves.
+// Whether the relay answers, or has been replaced meanwhile.
+bool RelayClient::answers_still() {
+  uint64_t generation = 0;
+  auto answers = [&] {
+    const std::lock_guard guard(mutex_);
+    generation = generation_;
+    return send(Hello{.resolvers = options_.resolvers}, {});
+  }();
+  if (answers) {
+    const auto answer = receive(*answers);
+    if (answer) return true;
+    answers = fail(answer.error());
+  }
+  const std::lock_guard guard(mutex_);
+  if (stopping_) return true;
+  give_up(generation, answers.error());
+  return socket_.valid();
+}
+
+// Notices at once when the relay dies, and soon when it hangs: until it is back, nothing leaves.
 void RelayClient::watch() {
   for (;;) {
     UniqueFd watched;
     uint64_t generation;
+    milliseconds patience = options_.check_every;
     {
       const std::lock_guard guard(mutex_);
       if (stopping_) return;
       generation = generation_;
       // A copy: the socket itself may be closed while we wait.
-      if (socket_.valid()) watched.reset(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
+      if (socket_.valid()) {
+        watched.reset(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
+      } else {
+        patience = std::chrono::ceil<milliseconds>(
+            std::max<steady_clock::duration>(pause_.next() - steady_clock::now(), {}));
+      }
     }
     pollfd waiting[] = {{wake_.get(), POLLIN, 0}, {watched.get(), 0, 0}};
-    (void)::poll(waiting, 2, watched.valid() ? -1 : kRetryMilliseconds);
+    const int ready = ::poll(waiting, 2, static_cast<int>(patience.count()));
     eventfd_t ignored;
     (void)::eventfd_read(wake_.get(), &ignored);
+    if (watched.valid() && waiting[1].revents == 0 && (ready != 0 || answers_still())) continue;
     const std::lock_guard guard(mutex_);
     if (stopping_) return;
-    if (generation != generation_ || (watched.valid() && waiting[1].revents == 0)) continue;
+    if (generation != generation_) continue;
+    socket_.reset();
+    if (steady_clock::now() < pause_.next()) continue;
     log_warn("the relay has died; starting it again");
     if (const auto connected = connect(); !connected) {
       log_error(cat("start the relay: ", connected.error().message()));

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,11 +18,12 @@
 #include "base/unique_fd.h"
 #include "network/egress_policy.h"
 #include "relay/control_messages.h"
+#include "relay/restart_pause.h"
 
 namespace alcove::relay {
 
 // The server's end of the relay. Finds the one that serves the data directory or starts it, starts
-// it again when it has died, and then opens all sandboxes anew. Calls block. Thread-safe.
+// it again when it has died or hangs, and then opens all sandboxes anew. Calls block. Thread-safe.
 class RelayClient {
  public:
   struct Options {
@@ -31,6 +33,8 @@ class RelayClient {
     std::vector<std::string> resolvers;
     // A relay that does not answer for so long is replaced.
     std::chrono::milliseconds timeout = std::chrono::seconds(10);
+    // How often it is asked whether it still answers.
+    std::chrono::milliseconds check_every = std::chrono::seconds(5);
   };
   using Netns = std::shared_ptr<const UniqueFd>;
 
@@ -47,13 +51,16 @@ class RelayClient {
     friend class RelayClient;
     std::string id;
     UniqueFd answers;
+    uint64_t generation = 0;
   };
   Opening begin_open(const SandboxId& id, network::EgressPolicy policy, Netns netns);
+  // kResourceExhausted: the relay has no room for it, or there is none at the moment.
   Result<void> finish_open(Opening opening);
 
   // Ends the sandbox's connections; nothing leaves it any more.
   void close(const SandboxId& id);
-  // Closes what an earlier server had opened and is no more.
+  // Closes what an earlier server had opened and is no more: neither named here nor opened by this
+  // one.
   Result<void> keep_only(const std::vector<SandboxId>& ids);
 
   // Ends the relay.
@@ -71,7 +78,7 @@ class RelayClient {
   explicit RelayClient(Options options);
 
   // Those need mutex_.
-  // Without success there is no connection: whoever comes next begins anew.
+  // Without success there is no connection: whoever comes next begins anew, after the pause.
   Result<void> connect();
   Result<void> try_connect();
   Result<void> greet();
@@ -79,16 +86,26 @@ class RelayClient {
   Result<void> spawn();
   void end_child();
 
+  // Takes the relay for dead if it is still the one that did not answer.
+  void give_up(uint64_t generation, const Error& error);
+
   Result<UniqueFd> send(const Request& request, const std::vector<int>& fds);
   Result<Answer> receive(const UniqueFd& answers) const;
   // Sends and waits for the answer, on a new relay if the old one fails.
   Result<Answer> call(const Request& request, const std::vector<int>& fds);
+  // Returns when there is a connection, the moment for the next try has come, or it is too late.
+  void wait_for_turn(std::unique_lock<std::mutex>& lock,
+                     std::chrono::steady_clock::time_point deadline);
+  bool knows(const std::string& id) const;
   void watch();
+  bool answers_still();
 
   const Options options_;
   UniqueFd wake_;  // an eventfd for the watcher
 
   mutable std::mutex mutex_;
+  std::condition_variable connected_;
+  RestartPause pause_;
   UniqueFd socket_;
   uint64_t generation_ = 0;  // counts connections
   pid_t child_ = -1;         // a relay that this process has started

@@ -224,9 +224,53 @@ TEST(RelayTrouble, SandboxesThatANewRelayWasNotToldOfAreToldAgain) {
   std::filesystem::remove_all(data_dir);
 }
 
+// A relay that says who it is and dies of the first sandbox, again and again. Counts its lives.
+[[noreturn]] void be_dying_relay(const std::string& data_dir, int lives) {
+  ::alarm(30);
+  const auto listener = listen_for_servers(data_dir);
+  if (!listener) ::_exit(2);
+  ::fcntl(listener->get(), F_SETFL, 0);
+  (void)::eventfd_write(lives, 1);
+  for (;;) {
+    const UniqueFd server(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const auto hello = sys::receive_message(server.get());
+    if (!hello) continue;
+    (void)sys::send_message(hello->fds.front().get(), encode(Answer(Welcome{})), {});
+    (void)::eventfd_write(lives, 1);
+    (void)sys::receive_message(server.get());
+  }
+}
+
+TEST(RelayTrouble, OneThatDiesOfItsStartIsNotStartedWithoutPause) {
+  const std::string data_dir = ::testing::TempDir() + "alcove-relay-" + random_alphanumeric(8);
+  std::filesystem::create_directories(data_dir);
+  const UniqueFd lives(::eventfd(0, EFD_CLOEXEC));
+  const pid_t relay = ::fork();
+  if (relay == 0) be_dying_relay(data_dir, lives.get());
+  eventfd_t count = 0;
+  ASSERT_EQ(::eventfd_read(lives.get(), &count), 0);
+  {
+    auto client = RelayClient::start(
+        {.program = data_dir + "/none", .data_dir = data_dir, .resolvers = {}, .timeout = 300ms});
+    ASSERT_TRUE(client) << client.error().message();
+    const auto netns = std::make_shared<const UniqueFd>(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    EXPECT_FALSE((*client)->finish_open(
+        (*client)->begin_open(make_sandbox_id(), {Reach::kInternet}, netns)));
+    std::this_thread::sleep_for(3s);
+    ASSERT_EQ(::eventfd_read(lives.get(), &count), 0);
+    // After 0.25, 0.5, 1, 2 s; the first tries come soon, but not one after the other.
+    EXPECT_GE(count, 3u);
+    EXPECT_LE(count, 6u);
+    // There is no connection to it; it is ended all the same.
+    EXPECT_TRUE((*client)->stop());
+    EXPECT_EQ(::waitpid(relay, nullptr, WNOHANG), relay);
+  }
+  std::filesystem::remove_all(data_dir);
+}
+
 class SlowRelay : public RelayFixture {
  protected:
-  SlowRelay() { timeout_ = 500ms; }
+  SlowRelay() { timeout_ = 1s; }
 };
 
 TEST_F(SlowRelay, IsReplaced) {
@@ -235,6 +279,33 @@ TEST_F(SlowRelay, IsReplaced) {
   ::kill(stuck, SIGSTOP);
   EXPECT_TRUE(client_->keep_only({id_}));
   EXPECT_NE(client_->pid(), stuck);
+  const UniqueFd listener = listen_in(net_->internet, endpoint("198.51.100.7", 80));
+  EXPECT_EQ(connect_in(net_->guest, endpoint("198.51.100.7", 80)).error, 0);
+}
+
+TEST_F(SlowRelay, HoldsUpACreateOnce) {
+  ::kill(client_->pid(), SIGSTOP);
+  const auto begin = std::chrono::steady_clock::now();
+  open_guest();
+  // Not asked a second time before it is replaced.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 1900ms);
+}
+
+class WatchedRelay : public RelayFixture {
+ protected:
+  WatchedRelay() {
+    timeout_ = 500ms;
+    check_every_ = 200ms;
+  }
+};
+
+TEST_F(WatchedRelay, ThatHangsIsReplacedAlthoughNobodyAsksForAnything) {
+  open_guest();
+  const pid_t stuck = client_->pid();
+  std::this_thread::sleep_for(1s);
+  EXPECT_EQ(client_->pid(), stuck);
+  ::kill(stuck, SIGSTOP);
+  EXPECT_TRUE(eventually([&] { return client_->pid() > 0 && client_->pid() != stuck; }));
   const UniqueFd listener = listen_in(net_->internet, endpoint("198.51.100.7", 80));
   EXPECT_EQ(connect_in(net_->guest, endpoint("198.51.100.7", 80)).error, 0);
 }

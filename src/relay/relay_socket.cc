@@ -52,10 +52,12 @@ Result<UniqueFd> listen_for_servers(const std::string& data_dir) {
   return fd;
 }
 
-Result<UniqueFd> connect_to_relay(const std::string& data_dir) {
+Result<UniqueFd> connect_to_relay(const std::string& data_dir, std::chrono::milliseconds patience) {
   ALCOVE_TRY_ASSIGN(const UniqueFd directory, sys::open_file(data_dir, O_PATH | O_DIRECTORY));
   UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return fail_errno(errno, "socket");
+  const timeval limit{.tv_sec = patience.count() / 1000, .tv_usec = patience.count() % 1000 * 1000};
+  (void)::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   const sockaddr_un address = address_in(directory.get());
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return fail_errno(errno, "connect to the relay");

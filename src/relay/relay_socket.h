@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "base/result.h"
@@ -16,6 +17,7 @@ namespace alcove::relay {
 Result<UniqueFd> lock_relay(const std::string& data_dir);
 // The caller holds the lock. Non-blocking.
 Result<UniqueFd> listen_for_servers(const std::string& data_dir);
-Result<UniqueFd> connect_to_relay(const std::string& data_dir);
+// Neither this nor a request waits longer than that for a relay that takes nothing any more.
+Result<UniqueFd> connect_to_relay(const std::string& data_dir, std::chrono::milliseconds patience);
 
 }  // namespace alcove::relay

@@ -3,6 +3,7 @@
 // TCP through a real relay process, in network namespaces of the test.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -233,6 +234,96 @@ TEST_F(RelayTcp, ConnectionsWithoutAQueuedPacketAreDialledToo) {
   } else {
     EXPECT_EQ(receive_text(refused.fd, 1), "(error 104)");
   }
+}
+
+class LateDials : public RelayFixture {
+ protected:
+  void SetUp() override {
+    RelayFixture::SetUp();
+    if (!net_) return;
+    net_->guest = TestNamespace();
+    net_->guest.run([] { prepare_guest_network(Queue::kNone); });
+    open_guest();
+    before_ = relay_descriptors();
+  }
+
+  // The program is connected, and the relay waits for an address that does not answer.
+  UniqueFd dial_nowhere() {
+    Attempt client = connect_in(net_->guest, endpoint("203.0.113.1", 80));
+    EXPECT_EQ(client.error, 0);
+    EXPECT_TRUE(eventually([&] { return relay_descriptors() == before_ + 2; }));
+    return std::move(client.fd);
+  }
+
+  size_t before_ = 0;
+};
+
+TEST_F(LateDials, EndWithTheProgramThatGaveUp) {
+  UniqueFd client = dial_nowhere();
+  // What it had sent already does not hide its end.
+  ASSERT_TRUE(send_text(client, "question"));
+  const linger now{1, 0};
+  ::setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  client.reset();
+  EXPECT_TRUE(eventually([&] { return relay_descriptors() == before_; })) << relay_descriptors();
+}
+
+TEST_F(LateDials, GoOnForAProgramThatHasSaidAll) {
+  const UniqueFd client = dial_nowhere();
+  ::shutdown(client.get(), SHUT_WR);
+  std::this_thread::sleep_for(2s);
+  EXPECT_EQ(relay_descriptors(), before_ + 2);
+  // Nobody waits for ever for an answer.
+  EXPECT_TRUE(eventually([&] { return relay_descriptors() == before_; }, 15s));
+}
+
+TEST_F(LateDials, EndWithTheSandbox) {
+  const UniqueFd client = dial_nowhere();
+  client_->close(id_);
+  EXPECT_EQ(receive_text(client, 1), "(error 104)");  // ECONNRESET
+  EXPECT_TRUE(eventually([&] { return relay_descriptors() == before_ - 4; }))
+      << relay_descriptors();
+}
+
+TEST_F(RelayTcp, WithoutDescriptorsNewFlowsAreRefusedAndTheRestGoesOn) {
+  open_guest();
+  const auto to = endpoint("198.51.100.7", 80);
+  const UniqueFd listener = listen_in(net_->internet, to);
+  const Attempt kept = connect_in(net_->guest, to);
+  const UniqueFd server = accept_from(listener);
+  const pid_t relay = client_->pid();
+  rlimit normal{};
+  ASSERT_EQ(::prlimit(relay, RLIMIT_NOFILE, nullptr, &normal), 0);
+  const rlimit low{.rlim_cur = relay_descriptors(), .rlim_max = normal.rlim_max};
+  ASSERT_EQ(::prlimit(relay, RLIMIT_NOFILE, &low, nullptr), 0);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_NE(connect_in(net_->guest, endpoint("198.51.100.7", 80), 100ms).error, 0);
+  }
+  // Servers are answered as ever, if only that there is no room.
+  const auto begin = std::chrono::steady_clock::now();
+  TestNamespace neighbour;
+  neighbour.run([] { prepare_guest_network(); });
+  const SandboxId other = make_sandbox_id();
+  const auto opened =
+      client_->finish_open(client_->begin_open(other, {Reach::kInternet}, neighbour.shared()));
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code(), Code::kResourceExhausted) << opened.error().message();
+  EXPECT_TRUE(client_->keep_only({id_, other}));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
+  EXPECT_EQ(client_->pid(), relay);
+  // What was there works, and nothing spins.
+  ASSERT_TRUE(send_text(kept.fd, "still"));
+  EXPECT_EQ(receive_text(server, 5), "still");
+  const auto cpu = relay_cpu();
+  std::this_thread::sleep_for(500ms);
+  EXPECT_LT(relay_cpu() - cpu, 100ms);
+
+  ASSERT_EQ(::prlimit(relay, RLIMIT_NOFILE, &normal, nullptr), 0);
+  EXPECT_TRUE(eventually([&] { return connect_in(net_->guest, to).error == 0; }));
+  EXPECT_TRUE(
+      client_->finish_open(client_->begin_open(other, {Reach::kInternet}, neighbour.shared())));
+  EXPECT_EQ(connect_in(neighbour, to).error, 0);
+  EXPECT_EQ(client_->pid(), relay);
 }
 
 }  // namespace

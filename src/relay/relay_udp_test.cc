@@ -3,10 +3,13 @@
 // Datagrams and name servers through a real relay process, in network namespaces of the test.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <chrono>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
@@ -171,6 +174,31 @@ TEST_F(RelayNames, QuestionsAreLedToTheResolver) {
     EXPECT_EQ(answer_one(server, "192.0.2.80"), question);
     EXPECT_EQ(receive_datagram(client), "192.0.2.80");
   }
+}
+
+TEST_F(RelayNames, WithoutAWordTheHostsFileCountsAsItIsNow) {
+  const std::string file = data_dir_ + "/resolv.conf";
+  std::ofstream(file) << "nameserver 198.51.100.53\n";
+  before_start_ = [&] {
+    ASSERT_EQ(::unshare(CLONE_NEWNS), 0);
+    ASSERT_EQ(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+    ASSERT_EQ(::mount(file.c_str(), "/etc/resolv.conf", nullptr, MS_BIND, nullptr), 0);
+  };
+  ASSERT_TRUE(client_->stop());
+  restart_with({});
+  const auto ask = [&](const std::string& resolver, const std::string& question) {
+    const UniqueFd server = bind_datagrams_in(net_->internet, endpoint(resolver, 53));
+    const UniqueFd client = datagrams_in(net_->guest, asked_);
+    ASSERT_TRUE(send_text(client, question));
+    EXPECT_EQ(answer_one(server, "192.0.2.80"), question);
+    EXPECT_EQ(receive_datagram(client), "192.0.2.80");
+  };
+  ask("198.51.100.53", "before?");
+  // A machine that moved to another network; the relay is the same.
+  const pid_t relay = client_->pid();
+  std::ofstream(file) << "search example.com\nnameserver 198.51.100.54\n";
+  ask("198.51.100.54", "after?");
+  EXPECT_EQ(client_->pid(), relay);
 }
 
 TEST_F(RelayNames, TheResolverMayBeTheHostItself) {

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -21,6 +22,7 @@
 #include "relay/control_messages.h"
 #include "relay/queued_packet.h"
 #include "relay/resolvers.h"
+#include "relay/restart_pause.h"
 #include "relay/socket_count.h"
 #include "relay/testing/packets.h"
 #include "sys/netlink.h"
@@ -48,6 +50,7 @@ TEST(ControlMessages, SurviveTheWire) {
   EXPECT_TRUE(std::holds_alternative<Done>(*decode_answer(encode(Answer(Done{})))));
   EXPECT_EQ(std::get<Failed>(*decode_answer(encode(Answer(Failed{"why"})))).message, "why");
   EXPECT_EQ(std::get<Welcome>(*decode_answer(encode(Answer(Welcome{3})))).version, 3u);
+  EXPECT_EQ(std::get<Full>(*decode_answer(encode(Answer(Full{"why"})))).message, "why");
   EXPECT_THAT(std::get<Listing>(*decode_answer(encode(Answer(Listing{{"a", "b"}})))).ids,
               ElementsAre("a", "b"));
 }
@@ -162,6 +165,24 @@ TEST(Resolvers, FollowTheFileAndTheOverride) {
   resolvers.set_override({});
   EXPECT_THAT(texts(resolvers.servers()), ElementsAre("192.0.2.9"));
   std::filesystem::remove(path);
+}
+
+TEST(RestartPause, GrowsWhileRelaysDieYoung) {
+  using namespace std::chrono_literals;
+  RestartPause pause;
+  RestartPause::TimePoint now{1h};
+  EXPECT_LT(pause.next(), now);
+  std::vector<RestartPause::Duration> pauses;
+  for (int i = 0; i < 8; ++i) {
+    pause.begin(now);
+    pauses.push_back(pause.next() - now);
+    now = pause.next();
+  }
+  EXPECT_THAT(pauses, ElementsAre(250ms, 500ms, 1s, 2s, 4s, 5s, 5s, 5s));
+  // One that has lived is replaced at once, and its successor soon.
+  now += RestartPause::kHealthy;
+  pause.begin(now);
+  EXPECT_EQ(pause.next() - now, 250ms);
 }
 
 TEST(SocketCount, GreedySandboxesLeaveSomethingForTheNext) {

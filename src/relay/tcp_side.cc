@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #include "relay/tcp_side.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -28,6 +29,8 @@ constexpr int kBatch = 64;
 constexpr auto kReadyFor = 5s;
 constexpr auto kFirstPause = 100ms;
 constexpr auto kLongestPause = 5s;
+constexpr auto kLateCheck = 500ms;
+constexpr auto kHalfClosedPatience = 10s;
 
 }  // namespace
 
@@ -40,6 +43,9 @@ Result<void> TcpSide::start() {
   if (auto queue = guest_->network.open_queue()) {
     queue_ = std::make_shared<net::FdWait>(executor, std::move(*queue));
     net::spawn(executor, answer_queue());
+  } else if (queue.error().code() == Code::kResourceExhausted) {
+    // Not the sandbox's doing, and without the queue nothing would ever leave.
+    return fail(std::move(queue).error());
   } else {
     log_debug(queue.error().message());
   }
@@ -55,6 +61,7 @@ void TcpSide::close() {
   closed_ = true;
   if (listener_) listener_->close();
   for (PendingDial& dial : pending_) dial.control->cancel();
+  for (const auto& dial : late_) dial->cancel();
   if (queue_) queue_->close();
   ready_.clear();
   ready_order_.clear();
@@ -210,12 +217,38 @@ Task<void> TcpSide::dial_late(UniqueFd socket, network::FlowKey key) {
   Passage passage = services.gate.judge(guest_->policy, key.to);
   auto lease = SocketLease::take(services.sockets, guest_->sockets, 2);
   if (passage.refusal != DialMark::kNone || !lease) co_return reset_socket(*inner);
-  DialOutcome outcome =
-      co_await dial(services, std::move(passage), std::make_shared<DialControl>());
+  const auto control = std::make_shared<DialControl>();
+  late_.insert(control);
+  net::spawn(services.executor, watch_late(inner, control));
+  DialOutcome outcome = co_await dial(services, std::move(passage), control);
+  late_.erase(control);
   if (!outcome.socket || closed_) co_return reset_socket(*inner);
   std::make_shared<Connection>(guest_, connections_, std::move(*lease), std::move(inner),
                                std::move(outcome.socket))
       ->start();
+}
+
+// Looks now and then: what the program sent may lie before its end, so that a wait would never be
+// told of the end.
+Task<void> TcpSide::watch_late(std::shared_ptr<net::FdWait> inner,
+                               std::shared_ptr<DialControl> control) {
+  const auto self = shared_from_this();
+  std::optional<steady_clock::time_point> half_closed;
+  for (;;) {
+    co_await net::sleep_for(kLateCheck);
+    if (closed_ || inner->closed() || !late_.contains(control)) co_return;
+    pollfd seen{inner->fd(), POLLRDHUP, 0};
+    if (::poll(&seen, 1, 0) < 0) continue;
+    const auto now = steady_clock::now();
+    if ((seen.revents & POLLRDHUP) != 0 && !half_closed) half_closed = now;
+    const bool reset = (seen.revents & (POLLERR | POLLHUP)) != 0;
+    // A program that has said all it has to say may wait for the answer; nobody can tell that from
+    // one that has given up.
+    if (reset || (half_closed && now - *half_closed >= kHalfClosedPatience)) {
+      control->cancel();
+      co_return;
+    }
+  }
 }
 
 }  // namespace alcove::relay

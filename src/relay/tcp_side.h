@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -61,6 +62,8 @@ class TcpSide : public std::enable_shared_from_this<TcpSide> {
   bool accept_some();
   void take(UniqueFd socket, const network::FlowKey& key);
   Task<void> dial_late(UniqueFd socket, network::FlowKey key);
+  // Gives a late dial up when the program has.
+  Task<void> watch_late(std::shared_ptr<net::FdWait> inner, std::shared_ptr<DialControl> control);
 
   const std::shared_ptr<Guest> guest_;
   std::shared_ptr<net::FdWait> listener_;
@@ -70,6 +73,7 @@ class TcpSide : public std::enable_shared_from_this<TcpSide> {
 
   PendingList pending_;  // oldest first
   std::unordered_map<network::FlowKey, PendingList::iterator> pending_by_key_;
+  std::unordered_set<std::shared_ptr<DialControl>> late_;
   // Dialled, and the packet let go; the sandbox's end comes out of the listener in a moment.
   std::unordered_map<network::FlowKey, Ready> ready_;
   std::deque<std::pair<std::chrono::steady_clock::time_point, network::FlowKey>> ready_order_;

@@ -110,6 +110,9 @@ class Driver {
   // Kills and removes every sandbox of this driver (below its own names) that is not in `keep`:
   // what a crash left behind. Called once at start, before the first boot.
   virtual Result<void> sweep(const std::vector<SandboxId>& keep) = 0;
+  // Tries again what sweep() could not remove, and removes those that have turned out to be gone
+  // since. Sandboxes may boot meanwhile.
+  virtual Result<void> sweep_again(const std::vector<SandboxId>& gone) = 0;
 
   // Fills the pools for this key in the background, so that the next boots are quick.
   virtual void warm(const std::string& pool_key) = 0;

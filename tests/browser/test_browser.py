@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from browser import chromium
 from harness import BY_DOMAIN, SANDBOX_ID, TESTS
 
 _PAGE = Path(__file__).with_name("page.js")
@@ -76,22 +77,11 @@ def origin(tmp_path_factory):
     server.server_close()
 
 
-def _make_profile(home, trusted):
-    """A home whose certificate store, which Chromium asks, holds one authority."""
-    store = home / ".pki" / "nssdb"
-    store.mkdir(parents=True)
-    subprocess.run(["certutil", "-d", f"sql:{store}", "-N", "--empty-password"], check=True)
-    subprocess.run(["certutil", "-d", f"sql:{store}", "-A", "-t", "C,,", "-n", "alcove", "-i", trusted], check=True)
-
-
 def _visit(origin, home, work):
     """What the page reports."""
     url = f"http://127.0.0.1:{origin.server_address[1]}/#{work}"
-    # The tests run as root, for whom Chromium has no sandbox of its own.
-    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", f"--user-data-dir={home / 'profile'}", url]
-    environ = {"HOME": str(home), "PATH": os.environ["PATH"]}
     with open(home / "chromium.log", "wb") as log:
-        browser = subprocess.Popen(command, env=environ, stdout=log, stderr=log, start_new_session=True)
+        browser = subprocess.Popen(chromium.command(home, url), env=chromium.environ(home), stdout=log, stderr=log, start_new_session=True)
     try:
         return origin.reports.get(timeout=_PATIENCE)
     except queue.Empty:
@@ -104,7 +94,7 @@ def _visit(origin, home, work):
 
 @pytest.mark.limit(120)
 def test_create_run_read_kill(origin, tmp_path):
-    _make_profile(tmp_path, BY_DOMAIN["NODE_EXTRA_CA_CERTS"])
+    chromium.make_profile(tmp_path, BY_DOMAIN["NODE_EXTRA_CA_CERTS"])
     seen = _visit(origin, tmp_path, "sdk")
     assert SANDBOX_ID.fullmatch(seen.pop("id", "")), seen
     assert seen.pop("listed")
@@ -123,7 +113,7 @@ def test_create_run_read_kill(origin, tmp_path):
 
 @pytest.mark.limit(120)
 def test_service_in_the_sandbox(origin, tmp_path):
-    _make_profile(tmp_path, BY_DOMAIN["NODE_EXTRA_CA_CERTS"])
+    chromium.make_profile(tmp_path, BY_DOMAIN["NODE_EXTRA_CA_CERTS"])
     seen = _visit(origin, tmp_path, "service")
     assert seen == {"echo": "grüße", "closed": [502, "The sandbox is running but port is not open"]}
 

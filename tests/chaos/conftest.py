@@ -4,11 +4,23 @@
 
 import contextlib
 import os
+import resource
 import shutil
 from pathlib import Path
 
 import pytest
 from host import Host
+
+# For ten thousand connections and what the servers reserve; they inherit the limit.
+_DESCRIPTORS = 20_000
+
+
+def pytest_configure(config):
+    """Where the limit is lower and cannot be raised, all tests fail here: none is left out."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY:
+        most = max(most, _DESCRIPTORS)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, most))
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 """What the kernel and the disk hold of one data directory: to compare with what the server says,
 and with an earlier moment."""
 
+import collections
 import dataclasses
 import hashlib
 import os
@@ -14,6 +15,8 @@ _PROC = Path("/proc")
 _SANDBOX = re.compile(r"i[a-z0-9]{20}")
 # The server and the helpers that live beside it, not for a sandbox.
 _SERVER = ("alcove", "alcove-jail", "alcove-relay")
+# Of those, the ones that a data directory has one of.
+_HELPERS = ("alcove-jail", "alcove-relay")
 # Folders with more files than are worth looking at, and files that come and go while a server works.
 _SKIPPED = ("pool", "layers", "log")
 _PASSING = re.compile(r"alcove\.db-.*|server\.pid(\.new)?|env\.new")
@@ -28,6 +31,9 @@ class State:
     mounts: set  # mount points of the host below the data directory
     loops: set  # loop devices on the pool
     files: set  # below the data directory
+    helpers: set  # "alcove-relay 1", and "alcove-relay 2" if there is a second one
+    relay_holds: set  # what the relay has open, counted in the same way by its kind
+    launcher_mounts: set  # mount points of the launcher's own small root
 
     def sandboxes(self):
         """Every name that any part of the machine still has; one that is whole is in all of them."""
@@ -48,7 +54,7 @@ class State:
 def state_of(data):
     data = Path(data).resolve()
     prefix = cgroup_prefix(data)
-    processes, namespaces = {}, set()
+    processes, namespaces, helpers = {}, set(), {}
     for pid in _pids():
         try:
             command = (_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace")
@@ -56,7 +62,11 @@ def state_of(data):
             name = (_PROC / str(pid) / "comm").read_text().strip()
             if not inside and not (name.startswith("alcove") and str(data) in command.split("\0")):
                 continue
-            if name in _SERVER or _is_zombie(pid):
+            if _is_zombie(pid):
+                continue
+            if name in _HELPERS and not inside and _name_of_parent(pid) != name:
+                helpers[pid] = name
+            if name in _SERVER:
                 continue
             processes[pid] = name
             namespaces.add(os.readlink(_PROC / str(pid) / "ns" / "net"))
@@ -70,7 +80,40 @@ def state_of(data):
         mounts={point for point in _mount_points() if Path(point).is_relative_to(data)},
         loops=loops_of(data),
         files=set(_files(data)),
+        helpers=_numbered(helpers.values()),
+        # The launcher keeps what it has prepared for templates; test_many.py compares that.
+        relay_holds=_numbered(
+            kind for pid, name in helpers.items() if name == "alcove-relay" for kind in _kinds_held(pid)
+        ),
+        launcher_mounts={
+            point for pid, name in helpers.items() if name == "alcove-jail" for point in _mount_points(pid)
+        },
     )
+
+
+def relays_of(data):
+    """The process ids of the data directory's relays: one, if all is well."""
+    wanted = str(Path(data).resolve())
+    found = []
+    for pid in _pids():
+        try:
+            name = (_PROC / str(pid) / "comm").read_text().strip()
+            arguments = (_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if name == "alcove-relay" and wanted in arguments and not _is_zombie(pid):
+            found.append(pid)
+    return found
+
+
+def processes_of_sandbox(data, sandbox_id):
+    """The process ids of all that runs in a sandbox."""
+    found = set()
+    for path in _cgroup_dirs(cgroup_prefix(Path(data).resolve())):
+        if path.name == sandbox_id:
+            for folder, _, _ in os.walk(path):
+                found |= {int(pid) for pid in (Path(folder) / "cgroup.procs").read_text().split()}
+    return found
 
 
 def cgroup_prefix(data):
@@ -107,16 +150,18 @@ class Usage:
     """What one process uses."""
 
     descriptors: int
+    networks: int  # network namespaces that it holds open
     memory: int
 
     def __str__(self):
-        return f"{self.descriptors} descriptors, {self.memory >> 20} MiB"
+        return f"{self.descriptors} descriptors, {self.networks} networks, {self.memory >> 20} MiB"
 
 
 def usage_of(pid):
     proc = _PROC / str(pid)
     return Usage(
         descriptors=len(list((proc / "fd").iterdir())),
+        networks=_kinds_held(pid).count("net"),
         memory=int((proc / "statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE"),
     )
 
@@ -164,5 +209,28 @@ def _entries(folder):
         return []
 
 
-def _mount_points():
-    return [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+def _mount_points(pid="self"):
+    return [line.split()[4] for line in (_PROC / str(pid) / "mountinfo").read_text().splitlines()]
+
+
+def _name_of_parent(pid):
+    """A boot under way is a child of the launcher, and has its name and arguments."""
+    parent = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[1]
+    return (_PROC / parent / "comm").read_text().strip()
+
+
+def _kinds_held(pid):
+    """The kinds of what a process has open: socket, pipe, net (a network namespace), file."""
+    found = []
+    for descriptor in (_PROC / str(pid) / "fd").iterdir():
+        try:
+            target = os.readlink(descriptor)
+        except OSError:
+            continue
+        found.append(target.partition(":")[0] if ":[" in target else "file")
+    return found
+
+
+def _numbered(names):
+    """So that sets show when there is more of the same."""
+    return {f"{name} {number + 1}" for name, count in collections.Counter(names).items() for number in range(count)}

@@ -3,17 +3,20 @@
 """The server stops, dies or is replaced: its sandboxes go on, and nothing else is left."""
 
 import concurrent.futures
+import http.client
 import os
 import random
 import shutil
+import signal
 import subprocess
+import threading
 import time
 
 import e2b
 import pytest
 from harness import raises
 from host import patiently
-from machine import launcher_of
+from machine import launcher_of, processes_of_sandbox
 
 # A round of the long tests; the full tier asks for more.
 _ROUNDS = int(os.environ.get("ALCOVE_CHAOS_ROUNDS", "3"))
@@ -129,6 +132,77 @@ def test_kills_that_were_cut_short(host):
         else:
             with raises(e2b.SandboxNotFoundException):
                 box.get_info()
+    host.kill_all()
+    assert not host.settled(before).difference(before)
+
+
+def test_sandboxes_that_died_while_nobody_was_there_are_404(host):
+    before = host.state()
+    kept, dead = host.create(), host.create()
+    host.kill()
+    for pid in processes_of_sandbox(host.data, dead.sandbox_id):
+        os.kill(pid, signal.SIGKILL)
+    host.start()
+    assert host.listed() == {kept.sandbox_id}
+    path = f"/sandboxes/{dead.sandbox_id}"
+    for method, target, body in (
+        ("GET", path, None),
+        ("DELETE", path, None),
+        ("POST", f"{path}/timeout", {"timeout": 60}),
+        ("POST", f"/v2{path}/connect", {}),
+    ):
+        assert host.api(method, target, body).status == 404, target
+    assert not dead.is_running()
+    assert kept.commands.run("echo here").stdout == "here\n"
+    host.kill_all()
+    assert not host.settled(before).difference(before)
+
+
+@pytest.mark.limit(180)
+def test_creates_with_a_key_that_are_repeated_during_kills(host):
+    before = host.state()
+    keys = [f"chaos-{number}-{time.time_ns()}" for number in range(20)]
+    stop = threading.Event()
+
+    def repeat(key):
+        """The answers of one key, from the first try until there are no more kills."""
+        answers = []
+        while not stop.is_set() or not answers:
+            try:
+                reply = host.api(
+                    "POST", "/v2/sandboxes", {"templateID": "base", "timeout": 600}, headers={"Idempotency-Key": key}
+                )
+            except (OSError, http.client.HTTPException, ValueError):
+                time.sleep(0.05)
+                continue
+            # Not ready yet, or the first one is still under way.
+            if reply.status in (409, 503):
+                time.sleep(0.05)
+                continue
+            assert reply.status == 201, (reply.status, reply.body)
+            answers.append(reply.json["sandboxID"])
+            time.sleep(0.1)
+        return answers
+
+    with concurrent.futures.ThreadPoolExecutor(len(keys)) as pool:
+        repeated = [pool.submit(repeat, key) for key in keys]
+        try:
+            for number in range(_ROUNDS):
+                time.sleep(random.Random(number).uniform(0.05, 0.6))
+                host.kill()
+                host.start()
+        finally:
+            stop.set()
+        answers = [each.result() for each in repeated]
+    assert [len(set(each)) for each in answers] == [1] * len(keys), answers
+    assert sum(len(each) for each in answers) > len(keys), "no key was repeated"
+    ids = {each[0] for each in answers}
+    assert len(ids) == len(keys)
+    listed = host.listed()
+    assert listed >= ids
+    _each(lambda name: _answers(host, name), ids)
+    # A create that was cut short has left a sandbox that works, or nothing.
+    assert host.state().sandboxes() == listed
     host.kill_all()
     assert not host.settled(before).difference(before)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the alcove authors
 """The official `e2b` command line program, as published, given nothing but the settings that `up`
-prints."""
+writes: `env`, with the domain and its certificates, and `env-plain`, with URLs."""
 
 import json
 import os
@@ -11,14 +11,16 @@ import re
 import select
 import subprocess
 import time
+from pathlib import Path
 
 import e2b
 import pytest
-from harness import API_KEY, API_URL, SANDBOX_ID, SANDBOX_URL, eventually
+from harness import API_KEY, API_URL, BY_DOMAIN, SANDBOX_ID, SANDBOX_URL, eventually
 from recorder import CLI, record
 
 pytestmark = [pytest.mark.wire, pytest.mark.limit(90)]
 
+_REQUEST_RECORDER = Path(__file__).with_name("js") / "request_recorder.mjs"
 _COLOURS = re.compile(r"\x1b\[\d+m")
 
 
@@ -30,16 +32,17 @@ def command():
     return [node, program]
 
 
-@pytest.fixture
-def settings(tmp_path):
-    return {
-        "HOME": str(tmp_path),
-        "PATH": os.environ["PATH"],
-        "E2B_API_KEY": API_KEY,
-        "E2B_API_URL": API_URL,
-        "E2B_SANDBOX_URL": SANDBOX_URL,
-        "NO_PROXY": "127.0.0.1,localhost,::1",
-    }
+@pytest.fixture(params=["env", "env-plain"])
+def settings(tmp_path, request):
+    own = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    if "ALCOVE_RECORD" in os.environ:
+        # Its requests show what endpoints do, as those of the packages.
+        own |= {"ALCOVE_RECORD": os.environ["ALCOVE_RECORD"], "NODE_OPTIONS": f"--import {_REQUEST_RECORDER.as_uri()}"}
+    if request.param == "env-plain":
+        return own | {"E2B_API_KEY": API_KEY, "E2B_API_URL": API_URL, "E2B_SANDBOX_URL": SANDBOX_URL, "NO_PROXY": "127.0.0.1,localhost,::1"}
+    if not BY_DOMAIN:
+        pytest.skip("needs the server's data directory (ALCOVE_DATA)")
+    return own | BY_DOMAIN
 
 
 @pytest.fixture
@@ -243,6 +246,15 @@ def test_terminal_in_a_sandbox_that_runs(command, settings, box):
 def test_templates_are_listed(cli):
     (row,) = [line for line in cli("template", "list").stdout.splitlines() if " base " in line]
     assert row.split()[0] == "Public" and "0.6.13" in row
+
+
+def test_a_template_s_files_are_made(cli, tmp_path):
+    """They need no server until they are built."""
+    cli("template", "init", "-p", str(tmp_path), "-n", "fresh", "-l", "python-sync")
+    assert "Template" in (tmp_path / "fresh" / "template.py").read_text()
+    (tmp_path / "e2b.Dockerfile").write_text("FROM debian:13\nRUN echo hello\n")
+    cli("template", "migrate", "-p", str(tmp_path), "-n", "old", "-l", "typescript")
+    assert "echo hello" in (tmp_path / "template.ts").read_text()
 
 
 def test_template_is_not_built(cli, tmp_path):

@@ -81,6 +81,13 @@ async def test_r_has_its_jupyter_kernel(offline):
     assert (spec["display_name"], spec["argv"][-1]) == ("R", "{connection_file}")
 
 
+async def test_r_has_its_recommended_packages(offline):
+    names = "boot class cluster codetools foreign KernSmooth lattice MASS Matrix mgcv nlme nnet rpart spatial survival"
+    program = f"for (name in strsplit('{names}', ' ')[[1]]) suppressMessages(library(name, character.only = TRUE)); cat(as.character(MASS::fractions(0.75)))"
+    await got(offline.files.write("/tmp/use.R", program))
+    assert await _out(offline, "Rscript /tmp/use.R") == "3/4"
+
+
 async def test_java_compiles_and_has_jshell(offline):
     source = 'public class A { public static void main(String[] a) { System.out.println(6 * 7); } }'
     await got(offline.files.write("/tmp/A.java", source))

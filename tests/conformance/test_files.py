@@ -61,6 +61,7 @@ async def test_empty_file_as_stream(client, sandbox):
     assert b"".join([chunk async for chunk in client.read_stream(sandbox, "empty")]) == b""
 
 
+@pytest.mark.smoke
 async def test_write_many_files(sandbox):
     entries = [{"path": f"/many/{n}/file", "data": f"absolute {n}"} for n in range(5)]
     entries += [{"path": f"many-{n}.txt", "data": f"relative {n}".encode()} for n in range(5)]

@@ -211,6 +211,7 @@ async def test_commit(repo):
     assert "Please tell me who you are" in info.value.stderr
 
 
+@pytest.mark.smoke
 async def test_branches(repo):
     await got(repo.git.create_branch(_REPO, "feature"))
     branches = await got(repo.git.branches(_REPO))
@@ -229,6 +230,7 @@ async def test_branches(repo):
         await got(repo.git.create_branch(_REPO, "main"))
 
 
+@pytest.mark.smoke
 async def test_reset_in_all_modes(repo):
     await _commit(repo, _REPO, "file", "one\n", "one")
     await _commit(repo, _REPO, "file", "two\n", "two")
@@ -258,6 +260,7 @@ async def test_reset_in_all_modes(repo):
     assert info.value.exit_code == 128
 
 
+@pytest.mark.smoke
 async def test_restore(repo):
     await _commit(repo, _REPO, "README.md", "second\n", "second")
 
@@ -288,6 +291,7 @@ async def test_restore(repo):
         await got(repo.git.restore(_REPO, ["missing"]))
 
 
+@pytest.mark.smoke
 async def test_remotes(remote):
     assert await got(remote.git.remote_get(_REPO, "origin")) is None
     await got(remote.git.remote_add(_REPO, "origin", "git://127.0.0.1/elsewhere.git"))
@@ -307,6 +311,7 @@ async def test_remotes(remote):
         await got(remote.git.remote_get(_REPO, ""))
 
 
+@pytest.mark.smoke
 async def test_push_clone_and_pull(remote):
     await got(remote.git.remote_add(_REPO, "origin", _GIT_URL))
     await got(remote.git.push(_REPO, remote="origin", branch="main"))
@@ -415,6 +420,7 @@ async def test_refused_credentials(guarded):
             await got(call(_REPO, password="x"))
 
 
+@pytest.mark.smoke
 async def test_dangerously_authenticate(guarded):
     await got(guarded.git.dangerously_authenticate(_USER, _PASSWORD, host="127.0.0.1:8418", protocol="http"))
     assert await got(guarded.git.get_config("credential.helper")) == "store"
@@ -427,6 +433,7 @@ async def test_dangerously_authenticate(guarded):
         await got(guarded.git.dangerously_authenticate(_USER, ""))
 
 
+@pytest.mark.smoke
 async def test_config_scopes(repo):
     git = repo.git
     assert await got(git.get_config("pull.rebase")) is None
@@ -450,6 +457,7 @@ async def test_config_scopes(repo):
             await got(call(""))
 
 
+@pytest.mark.smoke
 async def test_configure_user(repo):
     await got(repo.git.configure_user("Grace", "grace@example.com"))
     await got(repo.git.commit(_REPO, "as configured", allow_empty=True))

@@ -4,6 +4,7 @@
 
 import asyncio
 import contextlib
+import os
 import time
 
 import pytest
@@ -14,6 +15,9 @@ from interpreter.wire import Execute, call
 
 pytestmark = [needs_routing_headers, pytest.mark.limit(120)]
 
+# Seconds from the interpreter's death to a run in a fresh default context, on a machine that does
+# nothing else.
+_BACK_WITHIN = 1 if os.environ.get("ALCOVE_LOAD") == "full" else 10
 _TIMED_OUT = "Execution timed out — the 'timeout' option can be used to increase this timeout"
 # Busy, asleep, and in a child; with state before and a look at it afterwards.
 _ENDLESS = {
@@ -99,13 +103,34 @@ async def test_a_cancelled_call_interrupts(client, sandbox):  # noqa: F811
     assert (await succeed(sandbox, "x", timeout=20)).text == "5"
 
 
-async def test_code_that_ignores_interrupts_loses_its_kernel(sandbox):
+_LOSS = "The kernel was restarted since the last run: its variables are gone.\n"
+_DEAF = "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\ntime.sleep({seconds})\nx = 2"
+
+
+async def test_code_that_ignores_interrupts_loses_its_kernel_to_the_next_run(sandbox):
     await succeed(sandbox, "x = 1")
-    code = "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\ntime.sleep(300)"
     with raises(TimeoutException):
-        await run(sandbox, code, timeout=1)
+        await run(sandbox, _DEAF.format(seconds=300), timeout=1)
     execution = await run(sandbox, "x", timeout=40)
     assert (execution.error.name, execution.execution_count) == ("NameError", 1)
+    assert execution.logs.stderr == [_LOSS]
+    assert (await succeed(sandbox, "1")).logs.stderr == [], "once is enough"
+
+
+async def test_code_that_ignores_interrupts_may_finish_while_nobody_waits(sandbox):
+    await succeed(sandbox, "x = 1")
+    with raises(TimeoutException):
+        await run(sandbox, _DEAF.format(seconds=9), timeout=1)
+    await asyncio.sleep(10)
+    execution = await succeed(sandbox, "x", timeout=40)
+    assert (execution.text, execution.logs.stderr) == ("2", [])
+
+
+async def test_what_cleans_up_is_not_interrupted_again(sandbox):
+    code = "import time\ntry:\n    time.sleep(300)\nfinally:\n    time.sleep(2)\n    cleaned = True"
+    with raises(TimeoutException):
+        await run(sandbox, code, timeout=1)
+    assert (await succeed(sandbox, "cleaned", timeout=40)).text == "True"
 
 
 async def test_code_that_catches_interrupts(sandbox):
@@ -162,11 +187,12 @@ async def test_a_killed_interpreter_is_back_with_fresh_defaults(sandbox):
     await succeed(sandbox, "x = 1")
     context = await got(sandbox.create_code_context(language="bash"))
     for _ in range(2):
-        started = time.monotonic()
         await got(sandbox.commands.run("kill -9 $(pgrep -x alcove-interp)", user="root"))
+        started = time.monotonic()
         assert call(sandbox, "GET", "/health").status == 200
-        assert time.monotonic() - started < 10
         execution = await run(sandbox, "x")
+        # `./dev bench run_code` has how long it takes.
+        assert time.monotonic() - started < _BACK_WITHIN
         assert (execution.error.name, execution.execution_count) == ("NameError", 1)
     listed = await got(sandbox.list_code_contexts())
     assert [entry.language for entry in listed] == ["python", "javascript"]

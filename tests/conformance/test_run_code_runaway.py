@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.wire, pytest.mark.limit(300)]
 
 _FULL = os.environ.get("ALCOVE_LOAD") == "full"
 _OUTPUT_BYTES = 10**9 if _FULL else 10**8
+# Seconds until a sandbox is usable after a fork bomb. Beside other work on the machine it takes longer.
+_USABLE_WITHIN = 5 if _FULL else 100
 
 
 @pytest.fixture
@@ -65,8 +67,9 @@ async def test_a_fork_bomb(sandbox, other, bomb, way):
         assert (await task).error.name == "ContextRestarting"
     started = time.monotonic()
     code = "import subprocess; print(subprocess.check_output(['echo', 'usable']).decode(), end='')"
-    assert await printed(sandbox, code, timeout=100) == "usable\n"
-    print(f"usable after {time.monotonic() - started:.1f} s")
+    # Of a kernel that an interrupt could not save, stderr tells.
+    assert (await succeed(sandbox, code, timeout=100)).logs.stdout == ["usable\n"]
+    assert time.monotonic() - started < _USABLE_WITHIN
     await _assert_unharmed(sandbox, other)
 
 

@@ -122,6 +122,7 @@ async def test_control_characters_reach_the_foreground(terminal):
     await terminal.until("status=130\r\n")
 
 
+@pytest.mark.smoke
 async def test_second_client_joins(client, sandbox, terminal):
     await terminal.open()
     other = await _Terminal(client, sandbox).join(terminal.pid)

@@ -3,16 +3,20 @@
 """One way through everything, by every generation of the Python client. Only names that all of
 them have are used here."""
 
+import threading
 import time
 import urllib.parse
+from pathlib import Path
 
 import e2b
 import e2b_code_interpreter
 import pytest
 from e2b.sandbox.sandbox_api import SandboxQuery
-from harness import SANDBOX_ID, TLS, VERSION, Client, eventually, got, raises, request
+from harness import SANDBOX_ID, TLS, VERSION, Client, eventually, got, raises, request, visit
 
 pytestmark = pytest.mark.smoke
+
+_SERVICE = Path(__file__).with_name("service.py").read_text()
 
 _runs_code = pytest.mark.skipif(not TLS and VERSION < (2, 40), reason="run_code needs the TLS domain")
 
@@ -138,6 +142,7 @@ async def test_files(sandbox):
     assert bytes(await got(sandbox.files.read("walk/note.txt", format="bytes"))) == "zwölf".encode()
     assert [entry.name for entry in await got(sandbox.files.list("walk"))] == ["note.txt"]
     assert (await got(sandbox.files.rename("walk/note.txt", "walk/new.txt"))).path == "/home/user/walk/new.txt"
+    assert await got(sandbox.files.exists("walk/new.txt")) is True
     assert await got(sandbox.files.exists("walk/note.txt")) is False
     assert await got(sandbox.files.make_dir("walk/more")) is True
     await got(sandbox.files.remove("walk"))
@@ -155,6 +160,42 @@ async def test_connect(client, sandbox):
         assert await got(other.files.read("/tmp/mark")) == "here"
 
 
+async def test_services_by_get_host(sandbox):
+    """Those too that nobody but the sandbox itself could reach, and a port without one."""
+    await got(sandbox.files.write("/tmp/service.py", _SERVICE))
+    for port, address in ((8001, "127.0.0.1"), (8002, "::1")):
+        command = f"setsid python3 /tmp/service.py {address} {port} > /tmp/{port} 2>&1 & until grep -q ready /tmp/{port}; do sleep 0.05; done"
+        await got(sandbox.commands.run(command))
+        host = sandbox.get_host(port)
+        assert host.startswith(f"{port}-{sandbox.sandbox_id}.")
+        reply = visit(host, "/a%20b?c=d")
+        assert (reply.status, reply.body.decode()) == (200, f"{host} /a%20b?c=d")
+    closed = visit(sandbox.get_host(8123))
+    assert (closed.status, closed.json["message"]) == (502, "The sandbox is running but port is not open")
+
+
+async def test_killed_in_the_middle_of_a_command(client, sandbox):
+    """Whoever waits is told at once, and not by an exit code."""
+    # Clients before 2.40 do not ask what became of the sandbox, and pass on that the stream was cut.
+    told_by = e2b.SandboxException if VERSION >= (2, 40) else (e2b.SandboxException, *_cut_streams())
+    handle = await got(sandbox.commands.run("echo begun; sleep 60", background=True))
+    killer = threading.Timer(0.5, e2b.Sandbox.kill, [sandbox.sandbox_id])
+    killer.start()
+    started = time.monotonic()
+    with pytest.raises(told_by) as told:
+        await got(handle.wait())
+    killer.join()
+    assert not isinstance(told.value, e2b.CommandExitException), told.value
+    assert time.monotonic() - started < 20
+    assert await got(sandbox.is_running()) is False
+
+
+def _cut_streams():
+    import httpcore
+
+    return httpcore.ReadError, httpcore.RemoteProtocolError
+
+
 @_runs_code
 @pytest.mark.limit(120)
 async def test_run_code(interpreter):
@@ -170,5 +211,12 @@ async def test_run_code(interpreter):
         context = await got(sandbox.create_code_context(cwd="/tmp"))
         assert (await got(sandbox.run_code("import os; os.getcwd()", context=context))).text == "/tmp"
         assert (await got(sandbox.run_code("1 + 1", language="javascript"))).text == "2"
+        if hasattr(sandbox, "list_code_contexts"):
+            assert [(entry.language, entry.cwd) for entry in await got(sandbox.list_code_contexts())][-1] == ("python", "/tmp")
+            await got(sandbox.run_code("y = 1", context=context))
+            await got(sandbox.restart_code_context(context))
+            assert (await got(sandbox.run_code("y", context=context))).error.name == "NameError"
+            await got(sandbox.remove_code_context(context))
+            assert context.id not in [entry.id for entry in await got(sandbox.list_code_contexts())]
     finally:
         await got(sandbox.kill())

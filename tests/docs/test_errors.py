@@ -18,6 +18,10 @@ _ONLY_IN_UNIT_TESTS = {
     "Max instance length exceeded": ("api/sandboxes_lifecycle_test.cc", "Max instance length exceeded"),
     "internal error": ("api/api_test.cc", "internal error"),
     "The server cannot connect to the sandbox now; it runs out of resources": ("gateway/gateway_test.cc", "The server cannot connect to the sandbox now"),
+    "sandbox '<id>' could not be taken over yet; it is tried again": ("api/sandboxes_lifecycle_test.cc", "could not be taken over yet"),
+    "The sandbox could not be taken over yet; it is tried again": ("gateway/gateway_test.cc", "could not be taken over yet"),
+    "Too many requests wait for services of the sandbox to start": ("gateway/error_page_test.cc", "Too many requests wait for services of the sandbox to start"),
+    "Too many requests wait for services of sandboxes to start": ("gateway/error_page_test.cc", "Too many requests wait for services of sandboxes to start"),
 }
 _INVALID = "validation error: "
 _UNKNOWN = "i" + "0" * 20

@@ -56,23 +56,46 @@ xlrd xlrd==2.0.2
 """
 _PINS = dict(line.split() for line in _PACKAGES.strip().splitlines())
 
+# A server in the kernel itself, because nothing else can be reached.
+_HTTP_SERVER = """
+import http.server, threading
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"served")
+    def log_message(self, *args): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+url = f"http://127.0.0.1:{server.server_port}"
+"""
+
 # One thing that each package is there for: code, and the text of its value.
 _USES = {
     "aiohttp": ("import aiohttp.web\naiohttp.web.json_response({'a': 1}).text", '{"a": 1}'),
     "bokeh": ("from bokeh.embed import file_html\nfrom bokeh.plotting import figure\np = figure()\np.line([1, 2], [3, 4])\n'bokeh' in file_html(p)", "True"),
     "bs4": ("import bs4\nbs4.BeautifulSoup('<p>a<b>c</b></p>', 'lxml').b.text", "c"),
     "cv2": ("import cv2, numpy as np\ncv2.resize(np.zeros((4, 4, 3), np.uint8), (8, 2)).shape", "(2, 8, 3)"),
+    "e2b_charts": ("import e2b_charts, matplotlib.pyplot as plt\nfigure, axes = plt.subplots()\naxes.bar(['a', 'b'], [1, 2])\nchart = e2b_charts.chart_figure_to_dict(figure)\nplt.close()\n(chart['type'].value, [bar['value'] for bar in chart['elements']])", "('bar', [1.0, 2.0])"),
     "docx": ("import docx\nd = docx.Document()\nd.add_paragraph('words')\nd.save('/tmp/a.docx')\ndocx.Document('/tmp/a.docx').paragraphs[0].text", "words"),
     "gensim": ("from gensim.corpora import Dictionary\nDictionary([['a', 'b'], ['a']]).doc2bow(['a', 'a'])", "[(0, 2)]"),
     "imageio": ("import imageio.v3 as iio, numpy as np\niio.imwrite('/tmp/a.gif', np.stack([np.full((8, 8, 3), v, np.uint8) for v in (0, 255)]))\nlen(iio.imread('/tmp/a.gif'))", "2"),
     "joblib": ("import joblib\nsum(joblib.Parallel(n_jobs=2)(joblib.delayed(abs)(-i) for i in range(4)))", "6"),
+    "jupyter_server": ("from jupyter_server.auth import passwd, passwd_check\npasswd_check(passwd('x', algorithm='sha256'), 'x')", "True"),
     "librosa": ("import librosa, numpy as np\nround(float(librosa.hz_to_midi(440.0)))", "69"),
+    "matplotlib": ("import io, matplotlib.pyplot as plt\nplt.plot([1, 2])\nout = io.StringIO()\nplt.savefig(out, format='svg')\nplt.close()\n'</svg>' in out.getvalue()", "True"),
     "nltk": ("from nltk.stem import PorterStemmer\nPorterStemmer().stem('running')", "run"),
     "numba": ("import numba\n@numba.njit\ndef f(n):\n    s = 0\n    for i in range(n): s += i\n    return s\nf(1000)", "499500"),
+    "numpy": ("import numpy as np\nnp.linalg.solve([[2, 0], [0, 4]], [2, 8]).tolist()", "[1.0, 2.0]"),
     "openpyxl": ("import pandas as pd\npd.DataFrame({'a': [1, 2]}).to_excel('/tmp/a.xlsx', index=False)\npd.read_excel('/tmp/a.xlsx').a.sum()", "np.int64(3)"),
     "orjson": ("import orjson\norjson.dumps({'a': [1, None]})", """b'{"a":[1,null]}'"""),
+    "pandas": ("import pandas as pd\npd.DataFrame({'k': ['a', 'b', 'a'], 'v': [1, 2, 3]}).groupby('k').v.sum().tolist()", "[4, 2]"),
+    "PIL": ("from PIL import Image, ImageDraw\nimage = Image.new('RGB', (40, 20), 'white')\nImageDraw.Draw(image).text((2, 2), 'words', fill='black')\nimage.save('/tmp/a.webp')\n(Image.open('/tmp/a.webp').size, len(image.getcolors()) > 1)", "((40, 20), True)"),
+    "plotly": ("import plotly.express as px\nfigure = px.bar(x=['a'], y=[1])\n('Plotly.newPlot' in figure.to_html(), figure.to_dict()['data'][0]['type'])", "(True, 'bar')"),
     "pytest": ("open('/tmp/test_a.py', 'w').write('def test_a(): assert 1')\nimport pytest\nint(pytest.main(['-q', '/tmp/test_a.py']))", "0"),
     "pytz": ("import datetime, pytz\npytz.timezone('Asia/Tokyo').utcoffset(datetime.datetime(2026, 1, 1)).seconds // 3600", "9"),
+    "requests": (f"{_HTTP_SERVER}import requests\nrequests.get(url).text", "served"),
+    "scipy": ("import scipy.optimize\nround(scipy.optimize.brentq(lambda x: x * x - 4, 0, 5), 6)", "2.0"),
     "seaborn": ("import pandas as pd, seaborn as sns\nlen(sns.barplot(pd.DataFrame({'a': [1, 2], 'b': [3, 4]})).patches)", "2"),
     "skimage": ("import numpy as np, skimage.filters\nskimage.filters.gaussian(np.ones((4, 4))).shape", "(4, 4)"),
     "sklearn": ("from sklearn.cluster import KMeans\nlen(KMeans(2, n_init=1).fit([[0], [9]]).cluster_centers_)", "2"),
@@ -81,7 +104,9 @@ _USES = {
     "sympy": ("import sympy\nx = sympy.symbols('x')\nsympy.integrate(2 * x, x)", "x**2"),
     "textblob": ("from textblob import Word\nWord('wolves').singularize()", "wolf"),
     "tornado": ("import tornado.template\ntornado.template.Template('{{ 6 * 7 }}').generate()", "b'42'"),
+    "urllib3": (f"{_HTTP_SERVER}import urllib3\nurllib3.PoolManager().request('GET', url).status", "200"),
     "xarray": ("import xarray as xr\nint(xr.DataArray([1, 2, 3], dims='t').sum())", "6"),
+    "xlrd": ("import openpyxl, xlrd\nopenpyxl.Workbook().save('/tmp/b.xlsx')\nxlrd.inspect_format('/tmp/b.xlsx')", "xlsx"),
 }
 
 
@@ -142,6 +167,26 @@ async def test_modules_can_be_imported(full, module):
 async def test_packages_work(full, module):
     code, text = _USES[module]
     assert (await succeed(full, f"{code}\n", timeout=240)).text == text
+
+
+@pytest.mark.limit(120)
+async def test_images_of_plotly_need_a_chrome(full):
+    """kaleido draws with a Chrome, which neither this template nor the original's has; it says so."""
+    program = "import kaleido, plotly.graph_objects as go; kaleido.calc_fig_sync(go.Figure(go.Bar(x=['a'], y=[1])))"
+    done = full.commands.run(f'python3 -W ignore -c "{program}" 2>&1 | tail -n 1; true', timeout=100)
+    assert "ChromeNotFoundError" in done.stdout and "kaleido_get_chrome" in done.stdout
+
+
+@pytest.mark.limit(120)
+async def test_data_that_packages_download_are_not_there(full):
+    """docs/templates.md names them."""
+    for code, error in (
+        ("import nltk\nnltk.word_tokenize('two words')", "LookupError"),
+        ("import spacy\nspacy.load('en_core_web_sm')", "OSError"),
+        ("from textblob import TextBlob\nTextBlob('two words').words", "MissingCorpusError"),
+        ("import seaborn\nseaborn.load_dataset('tips')", "URLError"),
+    ):
+        assert full.run_code(code, timeout=100).error.name == error
 
 
 @pytest.mark.limit(300)

@@ -96,13 +96,16 @@ class Runner:
         self._read_until(lambda frame: frame["type"] == "ready", seen)
         return seen
 
-    def run(self, code, env=None):
+    def run(self, code, env=None, *, after_interrupt=False):
         """One cell, from its `execute` to its `done`."""
-        return self.finish(self.begin(code, env))
+        return self.finish(self.begin(code, env, after_interrupt=after_interrupt))
 
-    def begin(self, code, env=None):
+    def begin(self, code, env=None, *, after_interrupt=False):
+        """`after_interrupt`: SIGINT was sent since the last cell began, and may be on its way."""
         self._next_id += 1
         frame = {"type": "execute", "id": self._next_id, "code": code}
+        if after_interrupt:
+            frame["after_interrupt"] = True
         if env is not None:
             frame["env"] = env
         body = json.dumps(frame, ensure_ascii=False).encode()

@@ -239,6 +239,89 @@ def test_interrupted_loop_does_not_go_on(js):
     assert js.run("n").text == before
 
 
+_WAITING_LOOPS = {
+    "timers/promises": "const { setTimeout: nap } = require('timers/promises'); go(); for (;;) { n++; await nap(1) }",
+    "promisified": "const later = require('util').promisify(setTimeout); go(); for (;;) { n++; await later(1) }",
+    "interval": "const { setInterval: ticks } = require('timers/promises'); go(); for await (const t of ticks(1)) n++",
+    "files": "const files = require('fs/promises'); go(); for (;;) { n++; await files.readFile('/etc/hostname') }",
+    "fetch": "go(); for (;;) { n++; await (await fetch(url)).text() }",
+    "callbacks in promises": "go(); for (;;) { n++; await new Promise((r) => require('fs').stat('/', r)) }",
+    "tasks": "const loop = async () => { for (;;) { n++; await new Promise((r) => setTimeout(r, 1)) } }; go(); await Promise.all([loop(), loop()])",
+    "caught": "const { setTimeout: nap } = require('timers/promises'); go(); for (;;) try { n++; await nap(1) } catch {} finally { n++ }",
+    "immediate": "go(); for (;;) { n++; await new Promise((r) => setImmediate(r)) }",
+}
+
+
+@pytest.mark.parametrize("way", _WAITING_LOOPS)
+def test_nothing_of_an_interrupted_cell_goes_on(js, way):
+    js.run("var n = 0, go = () => setTimeout(() => console.log('go'), 20), kept = 5")
+    js.run("const server = require('http').createServer((q, a) => a.end('x')); server.listen(0); await require('events').once(server, 'listening')")
+    js.run("var url = `http://127.0.0.1:${server.address().port}/`")
+    begun = js.begin(_WAITING_LOOPS[way])
+    js.wait_for_output(begun, "go")
+    js.interrupt()
+    assert js.finish(begun).error["name"] == "KeyboardInterrupt"
+    before = js.run("n").text
+    assert int(before) > 0
+    js.run("await new Promise((r) => setTimeout(r, 100))")
+    assert js.run("n").text == before
+    # Neither the server, which is of an earlier cell, nor new cells are hurt.
+    assert js.run("[kept, await (await fetch(url)).text()]").text == "[ 5, 'x' ]"
+
+
+def test_what_is_behind_an_await_never_comes_after_an_interrupt(js):
+    begun = js.begin("var late = 0; console.log('go'); await require('timers/promises').setTimeout(300); late = 1; console.log('late')")
+    js.wait_for_output(begun, "go")
+    js.interrupt()
+    js.finish(begun)
+    done = js.run("await new Promise((r) => setTimeout(r, 600)); late")
+    assert (done.text, done.stdout) == ("0", "")
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        "(function again() { ticks++; setTimeout(again, 2) })()",
+        "(async () => { for (;;) { ticks++; await new Promise((r) => setTimeout(r, 2)) } })()",
+        "(async () => { for (;;) { ticks++; await require('timers/promises').setTimeout(2) } })()",
+        "setInterval(() => { ticks++; setImmediate(() => { ticks++ }) }, 2)",
+    ],
+)
+def test_what_earlier_cells_started_survives_an_interrupt(js, chain):
+    js.run(f"var ticks = 0; {chain}; 1")
+    for waiting in ("await new Promise((r) => setTimeout(r, 100000))", "for (;;) await require('timers/promises').setTimeout(1)"):
+        begun = js.begin(f"console.log('go'); {waiting}")
+        js.wait_for_output(begun, "go")
+        js.interrupt()
+        assert js.finish(begun).error["name"] == "KeyboardInterrupt"
+        js.run("ticks = 0; await new Promise((r) => setTimeout(r, 100))")
+        assert int(js.run("ticks").text) > 5
+
+
+def test_an_interrupt_at_the_end_of_a_run_does_not_hit_the_next_one(js):
+    for i in range(60):
+        begun = js.begin(f"let end = Date.now() + {i % 3}; while (Date.now() < end); 1")
+        js.wait_for_frame(begun, "started")
+        if i % 4:
+            js.wait_for_frame(begun, "done")
+        js.interrupt()
+        done = js.finish(begun)
+        assert done.error is None or done.error["name"] == "KeyboardInterrupt"
+        done = js.run("let sum = 0; for (let i = 0; i < 1e6; i++) sum += i; await null; sum", after_interrupt=True)
+        assert (done.error, done.text) == (None, "499999500000")
+        assert js.run("1").text == "1"
+
+
+def test_interrupts_around_the_moment_of_the_answer(js):
+    """Busy for as long as the other thread has patience: what terminates comes when nothing is left to stop."""
+    for i in range(40):
+        begun = js.begin(f"console.log('go'); let end = Date.now() + {36 + i % 10}; while (Date.now() < end); 1")
+        js.wait_for_output(begun, "go")
+        js.interrupt()
+        js.finish(begun)
+        assert js.run("2", after_interrupt=True).text == "2"
+
+
 def test_interrupt_while_idle_is_ignored(js):
     js.run("let kept = 1")
     for _ in range(20):

@@ -5,6 +5,7 @@
 import os
 import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,101 @@ def test_top_level_await(python):
     python.run("seen = []\nasync def g():\n    await asyncio.sleep(0)\n    seen.append(1)\nt = asyncio.create_task(g())\nawait asyncio.sleep(0)")
     assert python.run("await t\nseen").text == "[1]"
     assert python.run("asyncio.run(f())").text == "5"
+
+
+def test_tasks_of_a_cell_that_does_not_await(python):
+    """As in a notebook, where a loop runs all the time."""
+    python.run("import asyncio\nseen = []\nasync def work():\n    for i in range(3):\n        seen.append(i)\n        await asyncio.sleep(0.01)\n    return 'done'")
+    for start in ("asyncio.create_task(work())", "asyncio.ensure_future(work())", "asyncio.get_running_loop().create_task(work())", "asyncio.get_event_loop().create_task(work())", "asyncio.gather(work())"):
+        run = python.run(f"seen.clear(); task = {start}; len(seen)")
+        assert (run.error, run.text) == (None, "0"), start
+        assert python.run("seen[0]").text == "0", "it has begun by the end of the cell"
+        assert "done" in python.run("await task").text
+        assert python.run("seen").text == "[0, 1, 2]"
+
+
+def test_tasks_go_on_between_cells(python):
+    python.run("import asyncio, time\nticks = 0\nasync def tick():\n    global ticks\n    while True:\n        ticks += 1\n        await asyncio.sleep(0.002)\ntask = asyncio.create_task(tick())")
+    time.sleep(0.3)
+    assert int(python.run("ticks").text) > 10
+    # The interrupt of another cell is not theirs.
+    for waiting in ("await asyncio.sleep(100)", "time.sleep(100)"):
+        run = python.begin(f"print('go', flush=True)\n{waiting}")
+        python.wait_for_output(run, "go")
+        python.interrupt()
+        assert python.finish(run).error["name"] == "KeyboardInterrupt"
+        assert python.run("ticks = 0; task.done()").text == "False"
+        time.sleep(0.2)
+        assert int(python.run("ticks").text) > 5
+
+
+def test_a_server_answers_between_cells(python):
+    code = "import asyncio\nasync def answer(r, w):\n    w.write(b'hello'); w.close()\nserver = await asyncio.start_server(answer, '127.0.0.1', 0)\nserver.sockets[0].getsockname()[1]"
+    port = int(python.run(code).text)
+    with socket.create_connection(("127.0.0.1", port), 10) as client:
+        assert client.recv(10) == b"hello"
+
+
+@pytest.mark.parametrize("failing", ["1 / 0", "raise SystemExit(3)", "raise KeyboardInterrupt", "asyncio.get_running_loop().close()"])
+def test_a_task_that_fails_between_cells_ends_nothing(python, failing):
+    python.run(f"import asyncio\nx = 5\nasync def bad():\n    await asyncio.sleep(0.01)\n    {failing}\ntask = asyncio.create_task(bad())")
+    time.sleep(0.2)
+    assert python.run("x").text == "5"
+    assert python.run("await asyncio.sleep(0, 'on')").text == "'on'"
+
+
+def test_asyncio_run_works_beside_tasks(python):
+    python.run("import asyncio\nasync def f(): return 5\nasync def forever():\n    while True: await asyncio.sleep(0.01)\ntask = asyncio.create_task(forever())")
+    assert python.run("asyncio.run(f())").text == "5"
+    assert python.run("asyncio.get_event_loop().run_until_complete(f())").text == "5"
+    assert python.run("asyncio.run(f()); t = asyncio.ensure_future(f())").error is None
+    assert python.run("await t, task.done()").text == "(5, False)"
+
+
+def test_loops_of_threads_and_children_are_their_own(python):
+    code = "import asyncio, threading, os\nasync def f(): return 5\ngot = []\nthread = threading.Thread(target=lambda: got.append(asyncio.run(f())))\nthread.start(); thread.join()\n"
+    assert python.run(code + "got").text == "[5]"
+    child = "if (pid := os.fork()) == 0:\n    try:\n        asyncio.get_running_loop()\n    except RuntimeError:\n        os._exit(asyncio.run(f()))\n    os._exit(1)\nos.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])"
+    assert python.run(child).text == "5"
+
+
+def test_an_interrupt_at_the_end_of_a_cell_does_not_hit_the_next_one(python):
+    for i in range(100):
+        run = python.begin("sum(range(1000))")
+        python.wait_for_frame(run, "started" if i % 3 == 0 else "done")
+        python.interrupt()
+        python.finish(run)
+        assert run.error is None or run.error["name"] == "KeyboardInterrupt"
+        done = python.run("sum(range(200_000))", after_interrupt=True)
+        assert (done.error, done.text) == (None, "19999900000")
+
+
+def test_a_command_that_ignores_interrupts_is_killed(python):
+    pids = []
+    # The second interrupt comes while the first is being obeyed.
+    for again in (False, True):
+        run = python.begin("!trap '' INT; sleep 1000 & echo go $! $$; wait; sleep 1000")
+        python.wait_for_output(run, "\n")
+        pids += [int(word) for word in run.stdout.split()[1:]]
+        python.interrupt()
+        if again:
+            time.sleep(0.5)
+            python.interrupt()
+        assert python.finish(run).error["name"] == "KeyboardInterrupt"
+    for pid in pids:
+        assert _is_gone(pid)
+
+
+def _is_gone(pid):
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
 
 
 WAITING = {

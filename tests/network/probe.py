@@ -122,6 +122,26 @@ def half_close(address, port, size):
     return attempt(work)
 
 
+def keep_talking(address, port, seconds):
+    """One connection on which something is said every few milliseconds: how often it was heard back,
+    and what ended it too early."""
+    end, heard = time.monotonic() + seconds, 0
+
+    def work():
+        nonlocal heard
+        with open_socket(address, socket.SOCK_STREAM) as stream:
+            stream.connect((address, port))
+            while time.monotonic() < end:
+                text = f"still there {heard}".encode()
+                stream.sendall(text)
+                if read_exactly(stream, len(text)) != text:
+                    raise OSError(errno.EBADMSG, "another text")
+                heard += 1
+                time.sleep(0.05)
+
+    return attempt(work) | {"heard": heard}
+
+
 def keep_trying(address, port, seconds):
     """A new connection every few milliseconds, whatever became of the earlier ones: when each was
     tried, and what came of it."""

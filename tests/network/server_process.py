@@ -4,6 +4,7 @@
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -16,11 +17,31 @@ _START_LIMIT = 30
 
 def kill_server():
     """SIGKILL; returns what start_server() needs to start the same one again."""
+    return _end_server(signal.SIGKILL)
+
+
+def stop_server():
+    """The same with SIGTERM."""
+    return _end_server(signal.SIGTERM)
+
+
+def copy_of_programs(command, folder):
+    """The command with the same programs in another place, as an update installs them. Its agent is
+    another file than the one that runs."""
+    for program in Path(command[0]).parent.glob("alcove*"):
+        shutil.copy(program, folder)
+    # Bytes behind the end of an ELF file change its hash and nothing else.
+    with open(folder / "alcove-agent", "ab") as agent:
+        agent.write(b"newer")
+    return [str(folder / "alcove"), *command[1:]]
+
+
+def _end_server(number):
     pid = server_pid()
     command = Path(f"/proc/{pid}/cmdline").read_bytes().decode().rstrip("\0").split("\0")
     environ = dict(entry.split("=", 1) for entry in Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0") if entry)
     handle = os.pidfd_open(pid)
-    signal.pidfd_send_signal(handle, signal.SIGKILL)
+    signal.pidfd_send_signal(handle, number)
     poller = select.poll()
     poller.register(handle, select.POLLIN)
     assert poller.poll(_START_LIMIT * 1000), "the server did not end"

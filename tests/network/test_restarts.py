@@ -10,7 +10,7 @@ import time
 import pytest
 from bed import addresses as a
 from bed import web_server
-from server_process import kill_server, relay_pids, start_server, wait_for
+from server_process import copy_of_programs, kill_server, relay_pids, start_server, stop_server, wait_for
 from test_refusals import assert_refused
 from world_view import seen
 
@@ -38,6 +38,29 @@ def test_a_download_goes_on_over_a_kill_of_the_server(make_box):
     assert box.probe("tcp", V4, a.ECHO_PORT)["error"] is None
     assert_refused(box.probe("tcp", a.PRIVATE_V4[0], a.ECHO_PORT))
     assert_refused(closed.probe("tcp", V4, a.ECHO_PORT))
+
+
+@pytest.mark.limit(180)
+def test_connections_live_on_over_a_stop_and_a_newer_program(make_box, tmp_path):
+    box = make_box()
+    # Says something every now and then, and hears it back, over one connection.
+    box.leave_probe("keep_talking", V4, a.ECHO_PORT, 12, result="talk")
+    time.sleep(1)
+    relays = relay_pids()
+    stopped = stop_server()
+    time.sleep(1)
+    command, environ = stopped
+    start_server((copy_of_programs(command, tmp_path), environ))
+    try:
+        assert relay_pids() == relays, "a newer server takes the relay over"
+        talk = json.loads(wait_for(lambda: box.read_if_there("talk"), within=40))
+        assert talk["error"] is None and talk["heard"] > 100, talk
+        assert box.probe("tcp", V4, a.ECHO_PORT)["error"] is None
+        assert make_box().probe("tcp", V4, a.ECHO_PORT)["error"] is None
+    finally:
+        stop_server()
+        start_server(stopped)
+    assert box.probe("tcp", V4, a.ECHO_PORT)["error"] is None
 
 
 def test_connections_are_made_while_the_server_is_down(make_box):

@@ -25,6 +25,8 @@ _DOCS = paths.TESTS / "docs"
 _BROWSER = paths.TESTS / "browser"
 _NETWORK = paths.TESTS / "network"
 _FULL_TEMPLATE = paths.TESTS / "full_template"
+# What of the Node tests a short suite runs.
+_NODE_SUITES = {"walk": ("smoke.test.mjs",), "smoke": ("smoke.test.mjs", "git.test.mjs", "not_built.test.mjs")}
 _POOL_SIZE = "8GiB"
 # One sandbox gets half of it, and the full load tests store 5 GB.
 _FULL_POOL_SIZE = "12GiB"
@@ -144,7 +146,7 @@ def suites(generation, mode, environ, *, quick=False, only=(), extra=()):
         marks.append("not wire")
     walk = [_CONFORMANCE / "test_walk.py"]
     python = [path for path in _python_files(_CONFORMANCE, only) if suite != "walk" or path in walk]
-    node = [path for path in _node_files(only) if suite == "full" or path.name == "smoke.test.mjs"]
+    node = [path for path in _node_files(only) if path.name in _NODE_SUITES.get(suite, (path.name,))]
     note = " tls" if mode == "tls" else ""
     found = []
     if python:

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 import select
-import shlex
 import shutil
 import signal
 import subprocess
@@ -81,8 +80,11 @@ class Server:
     def settings(self, *, mode="plain"):
         """The client settings: by plain HTTP URLs, or ("tls") with nothing but the domain."""
         file = self.env_file if mode == "tls" else self.plain_env_file
-        pairs = (shlex.split(line) for line in file.read_text().splitlines())
-        return dict(pair[0].split("=", 1) for pair in pairs if pair)
+        names = [line.partition("=")[0] for line in file.read_text().splitlines() if line]
+        # As a shell reads it: the user's own NO_PROXY is kept.
+        read = console.output_of(["/bin/sh", "-euc", 'set -a; . "$0"; exec env -0', file.absolute()])
+        found = dict(pair.split("=", 1) for pair in read.split("\0") if pair)
+        return {name: found[name] for name in names}
 
     def run_in_foreground(self):
         """Becomes the server; does not return."""

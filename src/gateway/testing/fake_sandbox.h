@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,6 +125,11 @@ class FakeNode final : public node::Node {
     std::vector<node::LiveSandboxPtr> all;
     for (const auto& [id, sandbox] : sandboxes_) all.push_back(sandbox);
     return all;
+  }
+  // What find_unclear() finds.
+  std::set<SandboxId> unclear;
+  std::optional<TeamId> find_unclear(const SandboxId& id) const override {
+    return unclear.contains(id) ? std::optional(TeamId("team")) : std::nullopt;
   }
   Task<Result<node::LiveSandboxPtr>> create(node::CreateRequest) override {
     co_return fail(Code::kUnimplemented, "a fake node creates nothing");

@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include <boost/asio/post.hpp>
 
@@ -47,11 +48,9 @@ class GatewayTest : public testing::Test {
   }
   ~GatewayTest() override { loops_.stop(); }
 
-  // Also on its loop, in place of the one that is there.
-  void make_gateway(std::chrono::milliseconds tunnel_linger = std::chrono::minutes(10)) {
-    GatewayOptions options;
+  // Before the loop runs, or on it, in place of the one that is there.
+  void make_gateway(GatewayOptions options = {}) {
     options.clock = &clock_;
-    options.tunnel_linger = tunnel_linger;
     gateway_ = std::make_unique<Gateway>(loops_.loop(0), node_, std::move(options));
   }
 
@@ -78,6 +77,22 @@ class GatewayTest : public testing::Test {
     auto future = task.get_future();
     boost::asio::post(loops_.loop(0), [&task] { task(); });
     return future.get();
+  }
+
+  void replace_gateway(GatewayOptions options) {
+    on_loop([&] { make_gateway(std::move(options)); });
+  }
+
+  // A moment after the sandboxes were started: closed ports are tried for a second.
+  void make_young() {
+    on_loop([this] { clock_.set(one_->record().started_at + std::chrono::seconds(1)); });
+  }
+
+  // A connection is kept a moment after the client has its answer.
+  void wait_for_idle(size_t count) {
+    while (on_loop([this] { return gateway_->idle_connections(); }) != count) {
+      std::this_thread::yield();
+    }
   }
 
   FakeClock clock_;

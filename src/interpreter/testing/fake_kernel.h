@@ -14,9 +14,10 @@
 
 namespace alcove::interpreter::testing {
 
-// Kernels without processes. Their code: "print X", "wait" (until finish() or an interrupt), "deaf"
-// (until the kernel ends), "mute" (the same, and nothing is said), "flood" (prints until then),
-// "die", and "die unheard" (before anything was said).
+// Kernels without processes. Their code: "print X", "wait" (until finish() or an interrupt),
+// "twice" (until the second interrupt), "deaf" (until the kernel ends), "stubborn" (the same, and
+// it hears interrupts), "mute" (the same, and nothing is said), "flood" (prints until then), "die",
+// and "die unheard" (before anything was said).
 class FakeKernels {
  public:
   explicit FakeKernels(const boost::asio::any_io_executor& executor)
@@ -81,7 +82,8 @@ class FakeKernels {
       executing_ = true;
       state_->log += cat(state_->log.empty() ? "" : ", ", execution.code);
       state_->running = execution.code;
-      interrupted_ = false;
+      interrupted_ = 0;
+      hears_ = execution.code != "deaf";
       if (execution.code != "mute") co_await sink.emit(RunStarted{.execution_count = 1});
       constexpr std::string_view kPrint = "print ";
       if (execution.code.starts_with(kPrint)) {
@@ -93,10 +95,13 @@ class FakeKernels {
             StreamOutput{.name = StreamOutput::Name::kStdout, .text = std::string(16 * 1024, 'x')});
       }
       const bool listens = execution.code.starts_with("wait");
-      const bool waits = listens || execution.code == "deaf" || execution.code == "mute";
-      while (waits && alive_ && !(listens && (interrupted_ || state_->finished))) {
-        co_await state_->changed.wait();
-      }
+      const bool twice = execution.code == "twice";
+      const bool waits = listens || twice || execution.code == "deaf" ||
+                         execution.code == "stubborn" || execution.code == "mute";
+      const auto over = [&] {
+        return (listens && (interrupted_ > 0 || state_->finished)) || (twice && interrupted_ > 1);
+      };
+      while (waits && alive_ && !over()) co_await state_->changed.wait();
       state_->running.clear();
       executing_ = false;
       state_->changed.notify_all();
@@ -105,10 +110,11 @@ class FakeKernels {
 
     void interrupt() override {
       ++state_->interrupts;
-      interrupted_ = true;
+      ++interrupted_;
       state_->changed.notify_all();
     }
 
+    bool interrupt_arrived() const override { return hears_ && interrupted_ > 0; }
     bool runs_away() const override { return state_->runs_away; }
 
     Task<void> end() override {
@@ -121,7 +127,8 @@ class FakeKernels {
     std::shared_ptr<State> state_;
     bool alive_ = false;
     bool executing_ = false;
-    bool interrupted_ = false;
+    int interrupted_ = 0;
+    bool hears_ = true;
   };
 
   std::shared_ptr<State> state_;

@@ -10,10 +10,14 @@
 namespace alcove::net::testing {
 
 // A certificate for alcove.localhost that nobody vouches for.
-inline TlsIdentityPtr make_identity() {
+inline PemPair make_pair() {
   constexpr const char* kDomain = "alcove.localhost";
   constexpr std::chrono::hours kLife{24};
-  const PemPair leaf = *issue_certificate(*make_authority(kDomain, kLife), kDomain, kLife);
+  return *issue_certificate(*make_authority(kDomain, kLife), kDomain, kLife);
+}
+
+inline TlsIdentityPtr make_identity() {
+  const PemPair leaf = make_pair();
   return *TlsIdentity::make(leaf.certificate, leaf.key);
 }
 

@@ -74,16 +74,21 @@ class FakeDriver final : public sandbox::Driver {
 
   std::shared_ptr<State> state = std::make_shared<State>();
   bool fail_boot = false;
-  bool fail_sweep = false;
+  // How it fails.
+  Code boot_failure = Code::kInternal;
+  std::atomic<bool> fail_sweep = false;
   // Which records adopt() finds alive.
   std::set<std::string> adoptable;
   // Of which it cannot tell whether they live.
   std::set<std::string> unclear;
   std::vector<SandboxId> swept_keep;
+  // What sweep_again() was asked for.
+  std::set<SandboxId> swept_again;
+  int sweeps_done = 0;
 
   std::string isolation_class() const override { return "fake"; }
   Result<std::unique_ptr<sandbox::Machine>> boot(const sandbox::BootSpec& spec) override {
-    if (fail_boot) return fail(Code::kInternal, "no machine today");
+    if (fail_boot) return fail(boot_failure, "no machine today");
     {
       const std::lock_guard lock(state->mutex);
       state->egress[spec.id.str()] = spec.egress;
@@ -102,6 +107,13 @@ class FakeDriver final : public sandbox::Driver {
   Result<void> sweep(const std::vector<SandboxId>& keep) override {
     swept_keep = keep;
     if (fail_sweep) return fail(Code::kDeadlineExceeded, "a process does not end");
+    return {};
+  }
+  Result<void> sweep_again(const std::vector<SandboxId>& gone) override {
+    const std::lock_guard lock(state->mutex);
+    swept_again.insert(gone.begin(), gone.end());
+    if (fail_sweep) return fail(Code::kDeadlineExceeded, "a process does not end");
+    ++sweeps_done;
     return {};
   }
   void warm(const std::string&) override {}

@@ -107,6 +107,8 @@ class FakeNode final : public Node {
   std::optional<Error> kill_error;
   std::optional<Error> set_end_error;
   std::optional<Error> read_log_error;
+  // What find_unclear() finds. Set it before other threads call.
+  std::map<SandboxId, TeamId> unclear;
   // Awaited by kill() after the sandbox has stopped being found, before it returns.
   std::function<Task<void>()> during_kill;
 
@@ -166,6 +168,11 @@ class FakeNode final : public Node {
     std::vector<LiveSandboxPtr> all;
     for (const auto& [id, sandbox] : sandboxes_) all.push_back(sandbox);
     return all;
+  }
+
+  std::optional<TeamId> find_unclear(const SandboxId& id) const override {
+    const auto found = unclear.find(id);
+    return found == unclear.end() ? std::nullopt : std::optional(found->second);
   }
 
   // A kill that finds another one under way succeeds with it, as the real node's does.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -51,10 +52,12 @@ class RelayFixture : public ::testing::Test {
   // The relay dials from the network in which it is started.
   void start_client() {
     net_->host.run([&] {
+      if (before_start_) before_start_();
       auto client = RelayClient::start({.program = ALCOVE_RELAY_PROGRAM,
                                         .data_dir = data_dir_,
                                         .resolvers = resolvers_,
-                                        .timeout = timeout_});
+                                        .timeout = timeout_,
+                                        .check_every = check_every_});
       ASSERT_TRUE(client) << client.error().message();
       client_ = std::move(*client);
     });
@@ -102,18 +105,23 @@ class RelayFixture : public ::testing::Test {
   }
 
   template <typename Condition>
-  static bool eventually(Condition condition) {
-    for (int i = 0; i < 200; ++i) {
-      if (condition()) return true;
+  static bool eventually(Condition condition,
+                         std::chrono::seconds within = std::chrono::seconds(10)) {
+    const auto deadline = std::chrono::steady_clock::now() + within;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
-    return false;
+    return true;
   }
 
   const SandboxId id_ = make_sandbox_id();
   std::string data_dir_;
   std::vector<std::string> resolvers_;
+  // Called on the thread that starts the relay: what it changes of its world, the relay has.
+  std::function<void()> before_start_;
   std::chrono::milliseconds timeout_ = std::chrono::seconds(10);
+  std::chrono::milliseconds check_every_ = std::chrono::seconds(5);
   std::unique_ptr<TestNetwork> net_;
   std::unique_ptr<RelayClient> client_;
 };

@@ -98,6 +98,7 @@ Result<std::unique_ptr<sandbox::Machine>> HostDriver::adopt(const SandboxId& id,
 }
 
 Result<void> HostDriver::sweep(const std::vector<SandboxId>&) { return {}; }
+Result<void> HostDriver::sweep_again(const std::vector<SandboxId>&) { return {}; }
 
 void HostDriver::warm(const std::string&) {}
 

@@ -18,6 +18,7 @@ class HostDriver final : public sandbox::Driver {
   Result<std::unique_ptr<sandbox::Machine>> adopt(const SandboxId& id,
                                                   const std::string& record) override;
   Result<void> sweep(const std::vector<SandboxId>& keep) override;
+  Result<void> sweep_again(const std::vector<SandboxId>& gone) override;
   void warm(const std::string& pool_key) override;
 
   // What boot() was asked for, oldest first.

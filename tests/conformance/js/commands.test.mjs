@@ -86,6 +86,14 @@ test('stdin can be closed', { skip: !atLeast(2, 40) && 'the client has no closeS
   assert.equal((await handle.wait()).stdout.trim(), '65537')
 })
 
+test('stdin by the handle', { skip: !atLeast(2, 40) && 'the handle has no sendStdin' }, async () => {
+  const handle = await sandbox.commands.run('cat; echo end', { background: true, stdin: true })
+  await handle.sendStdin('by the handle\n')
+  await handle.sendStdin(new TextEncoder().encode('ü\n'))
+  await handle.closeStdin()
+  assert.equal((await handle.wait()).stdout, 'by the handle\nü\nend\n')
+})
+
 test('environment of sandbox and command', async () => {
   const own = await create({ envs: { FROM_SANDBOX: 'a b', BOTH: 'sandbox' } })
   const show = 'echo "$FROM_SANDBOX|$BOTH|$FROM_COMMAND"'

@@ -46,6 +46,19 @@ test('many files in one call', async () => {
   assert.deepEqual(await sandbox.files.write([]), [])
 })
 
+test('writeFiles takes text, bytes and blobs', async () => {
+  const files = [{ path: '/several/text', data: 'täxt' }, { path: 'several-bytes', data: bytes.buffer }, { path: 'several-blob', data: new Blob(['b']) }]
+  const written = await sandbox.files.writeFiles(files)
+  assert.deepEqual(written.map((info) => [info.name, info.path]), [
+    ['text', '/several/text'], ['several-bytes', '/home/user/several-bytes'], ['several-blob', '/home/user/several-blob'],
+  ])
+  assert.equal(await sandbox.files.read('/several/text'), 'täxt')
+  assert.deepEqual(await sandbox.files.read('several-bytes', { format: 'bytes' }), bytes)
+  assert.equal(await sandbox.files.read('several-blob'), 'b')
+  assert.deepEqual(await sandbox.files.writeFiles([]), [])
+  await rejects(sandbox.files.writeFiles([{ path: '/etc', data: 'x' }]), InvalidArgumentError)
+})
+
 for (const name of ['with space', 'ünï😀', 'a\'b"c', 'per%cent+plus&and#']) {
   test(`a file named ${name}`, async () => {
     const info = await sandbox.files.write(`/tmp/odd/${name}`, name)

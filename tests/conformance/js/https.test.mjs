@@ -105,6 +105,24 @@ test(`a download of ${MEBIBYTES} MiB is whole`, { skip }, async () => {
   assert.equal(await countPattern(response.body), MEBIBYTES * 2 ** 20)
 })
 
+test('a service with TLS of its own: httpsPorts', { skip: skip || (!atLeast(2, 51) && 'the client does not know httpsPorts') }, async () => {
+  const box = await create({ network: { httpsPorts: [8000] } })
+  assert.deepEqual((await box.getInfo()).network.httpsPorts, [8000])
+  await box.commands.run('openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=own -keyout /tmp/key -out /tmp/cert 2>&1')
+  await startService(box, { pair: '/tmp/cert /tmp/key' })
+  assert.equal(await (await fetch(url(box, '/a?b'))).text(), `${box.getHost(8000)} /a?b`)
+  const socket = await openSocket(box)
+  assert.equal(await echoed(socket, 'grüße'), 'grüße')
+  socket.close(1000)
+})
+
+test('the host that a service sees: maskRequestHost', { skip: skip || (!atLeast(2, 0) && 'the client does not know maskRequestHost') }, async () => {
+  const box = await create({ network: { maskRequestHost: 'localhost:${PORT}' } })
+  await startService(box)
+  const seen = await (await fetch(url(box, '/headers'))).json()
+  assert.deepEqual([seen.host, seen['x-forwarded-host']], ['localhost:8000', box.getHost(8000)])
+})
+
 test('killed in the middle of a command: the documented error', { skip: skip || !atLeast(2, 40) }, async () => {
   const { TimeoutError } = await import('e2b')
   const victim = await create()

@@ -5,8 +5,8 @@
 // returned, which were refused, and which endpoints answered. The packages' own type declarations
 // say what is public. Loaded before the tests; the files of the packages stay as published.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { subscribe } from 'node:diagnostics_channel'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import './request_recorder.mjs'
 
 const REFUSAL = /(?:^|: )([\w.[\] -]+ (?:is not available on this server yet|are not enabled)\.)/
 const INSIDE = /Config$|ApiClient$|Error$|^(?:LogEntry|ReadyCmd$|OutputMessage$|Result$|Execution$)/
@@ -14,7 +14,8 @@ const INSIDE = /Config$|ApiClient$|Error$|^(?:LogEntry|ReadyCmd$|OutputMessage$|
 const methods = []
 const returned = new Set()
 const refused = new Set()
-const answered = new Set()
+/** Lists that were asked for -> the key of what asked: it shows what it can do with the first page. */
+const askedBy = new WeakMap()
 const inside = new AsyncLocalStorage()
 
 /** Class name -> { parent, names } of every class that the package declares. */
@@ -58,14 +59,17 @@ for (const { section, classes } of packages)
 function recorded(original, key) {
   return function (...args) {
     if (inside.getStore()) return original.apply(this, args)
+    const keys = [key, askedBy.get(this)].filter(Boolean)
     const done = (value) => {
-      returned.add(key)
+      if (typeof value?.nextItems === 'function') askedBy.set(value, key)
+      // False says that there was nothing to do it to, which any server can say.
+      else if (value !== false) keys.forEach((one) => returned.add(one))
       learn(value)
       return value
     }
     const failed = (error) => {
       const refusal = REFUSAL.exec(String(error?.message).slice(0, 1000))
-      if (refusal) refused.add(JSON.stringify([...JSON.parse(key), refusal[1]]))
+      if (refusal) keys.forEach((one) => refused.add(JSON.stringify([...JSON.parse(one), refusal[1]])))
       throw error
     }
     let result
@@ -113,13 +117,8 @@ for (const one of packages) {
     if (typeof type === 'function') patch(type, one, key.replace(/^_/, ''))
 }
 
-subscribe('undici:request:headers', ({ request, response }) => {
-  if (response.statusCode >= 200 && response.statusCode < 300)
-    answered.add(JSON.stringify([request.method, request.path.split('?')[0]]))
-})
-
 const parsed = (set) => [...set].map((text) => JSON.parse(text))
 process.on('exit', () => {
-  const content = { methods, returned: parsed(returned), refused: parsed(refused), answered: parsed(answered) }
+  const content = { methods, returned: parsed(returned), refused: parsed(refused) }
   writeFileSync(`${process.env.ALCOVE_RECORD}/${process.pid}.json`, JSON.stringify(content))
 })

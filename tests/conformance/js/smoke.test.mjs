@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import * as e2b from 'e2b'
-import { atLeast, create, eventually, installed, rejects, tls } from './support.mjs'
+import { atLeast, create, eventually, installed, rejects, sleep, startService, tls } from './support.mjs'
 
 const { CommandExitError, NotFoundError, Sandbox, SandboxError } = e2b
 // What 1.x throws instead of the newer classes.
@@ -76,10 +76,66 @@ test('handles, a terminal, a watched directory', async () => {
   await watch.stop()
   assert.equal((await sandbox.files.getInfo(`${dir}/new.txt`)).size, 1)
   assert.equal((await sandbox.files.rename(`${dir}/new.txt`, `${dir}/old.txt`)).name, 'old.txt')
+  assert.equal(await sandbox.files.exists(dir), true)
   await sandbox.files.remove(dir)
   assert.equal(await sandbox.files.exists(dir), false)
   assert.ok(sandbox.getHost(3000).startsWith(`3000-${sandbox.sandboxId}.`))
   assert.equal((await sandbox.getInfo()).sandboxId, sandbox.sandboxId)
+})
+
+test('files in one call, input that ends, URLs, metrics', async () => {
+  // By plain HTTP the signature is what tells the sandbox.
+  const sandbox = await create({ secure: true })
+  if (atLeast(2, 0)) {
+    const written = await sandbox.files.writeFiles([{ path: 'one', data: '1' }, { path: '/tmp/two', data: new Blob(['2']) }])
+    assert.deepEqual(written.map((info) => info.path), ['/home/user/one', '/tmp/two'])
+    assert.deepEqual([await sandbox.files.read('one'), await sandbox.files.read('/tmp/two')], ['1', '2'])
+    const counting = await sandbox.commands.run('wc -c', { background: true, stdin: true })
+    await sandbox.commands.sendStdin(counting.pid, 'grüße')
+    await sandbox.commands.closeStdin(counting.pid)
+    assert.equal((await counting.wait()).stdout, '7\n')
+    let shown = ''
+    const first = await sandbox.pty.create({ cols: 80, rows: 24, onData: () => {} })
+    await sandbox.pty.connect(first.pid, { onData: (data) => void (shown += new TextDecoder().decode(data)) })
+    await sandbox.pty.sendInput(first.pid, new TextEncoder().encode('echo both-$((1+1))\n'))
+    assert.ok(await eventually(() => shown.includes('both-2\r\n'), 20_000), shown)
+    await first.kill()
+  }
+  const form = new FormData()
+  form.append('file', 'signed')
+  const up = await sandbox.uploadUrl('signed.txt', { user: 'user' })
+  const down = await sandbox.downloadUrl('signed.txt', { user: 'user' })
+  // The URLs of 2.23 name the domain, whatever else it was given.
+  if (tls || atLeast(2, 40)) {
+    assert.equal((await fetch(up, { method: 'POST', body: form })).status, 200)
+    assert.equal(await (await fetch(down)).text(), 'signed')
+  }
+  assert.ok(await eventually(async () => (await sandbox.getMetrics()).length > 0, 20_000))
+  assert.equal((await sandbox.getMetrics())[0].cpuCount, 2)
+})
+
+test('services by getHost()', { skip: !tls && 'no name leads to the server by plain HTTP' }, async () => {
+  const sandbox = await create()
+  const places = [{ address: '127.0.0.1', port: 8001 }, { address: '::1', port: 8002 }]
+  for (const place of places) {
+    await startService(sandbox, place)
+    const host = sandbox.getHost(place.port)
+    assert.equal(await (await fetch(`https://${host}/a%20b?c=d`)).text(), `${host} /a%20b?c=d`)
+  }
+  const closed = await fetch(`https://${sandbox.getHost(8123)}/`)
+  assert.deepEqual([closed.status, (await closed.json()).message], [502, 'The sandbox is running but port is not open'])
+})
+
+test('killed in the middle of a command', async () => {
+  const sandbox = await create()
+  const handle = await sandbox.commands.run('echo begun; sleep 60', { background: true })
+  const waiting = handle.wait().then((result) => result, (error) => error)
+  await sleep(300)
+  await Sandbox.kill(sandbox.sandboxId)
+  const told = await waiting
+  // A documented error, and not an exit code.
+  assert.ok(told instanceof SandboxError && !(told instanceof CommandExitError), String(told))
+  assert.equal(await sandbox.isRunning(), false)
 })
 
 const why =
@@ -98,4 +154,11 @@ test('run_code', { skip: why }, async () => {
   const context = await sandbox.createCodeContext({ cwd: '/tmp' })
   assert.equal((await sandbox.runCode('import os; os.getcwd()', { context })).text, '/tmp')
   assert.equal((await sandbox.runCode('1 + 1', { language: 'javascript' })).text, '2')
+  if (!sandbox.listCodeContexts) return
+  assert.ok((await sandbox.listCodeContexts()).some(({ id }) => id === context.id))
+  await sandbox.runCode('y = 1', { context })
+  await sandbox.restartCodeContext(context)
+  assert.equal((await sandbox.runCode('y', { context })).error.name, 'NameError')
+  await sandbox.removeCodeContext(context)
+  assert.ok(!(await sandbox.listCodeContexts()).some(({ id }) => id === context.id))
 })

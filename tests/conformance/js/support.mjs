@@ -56,10 +56,10 @@ export async function eventually(probe, withinMs) {
 const SERVICE = readFileSync(new URL('../service.py', import.meta.url), 'utf8')
 
 /** Runs ../service.py in a sandbox; returns when it listens. */
-export async function startService(sandbox, { address = '127.0.0.1', port = 8000 } = {}) {
+export async function startService(sandbox, { address = '127.0.0.1', port = 8000, pair = '' } = {}) {
   await sandbox.files.write('/tmp/service.py', SERVICE)
   await new Promise((resolve, reject) => {
-    const command = `exec python3 /tmp/service.py ${address} ${port}`
+    const command = `exec python3 /tmp/service.py ${address} ${port} ${pair}`
     sandbox.commands.run(command, { background: true, timeoutMs: 0, onStdout: resolve, onStderr: reject }).catch(reject)
   })
 }

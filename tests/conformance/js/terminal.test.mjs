@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { CommandExitError, NotFoundError } from 'e2b'
-import { create, eventually, rejects } from './support.mjs'
+import { create, eventually, rejects, sleep } from './support.mjs'
 
 let sandbox
 before(async () => {
@@ -23,6 +23,7 @@ async function open(options = {}, pid = undefined) {
   return {
     handle,
     type: (text) => sandbox.pty.sendInput(handle.pid, new TextEncoder().encode(text)),
+    shown: () => output,
     until: async (text) => assert.ok(await eventually(() => output.includes(text), 20_000), JSON.stringify(output)),
   }
 }
@@ -90,4 +91,49 @@ test('killed terminals are gone at once', async () => {
   await rejects(sandbox.commands.run(`kill -0 ${handle.pid}`), CommandExitError)
   assert.equal(await sandbox.pty.kill(999999), false)
   await rejects(sandbox.pty.sendInput(999999, new Uint8Array([10])), NotFoundError)
+})
+
+test('an editor writes a file', async () => {
+  const terminal = await open()
+  await terminal.type('vi poem.txt; echo closed=$?\n')
+  // Its line at the bottom: it has taken the screen.
+  await terminal.until('"poem.txt"')
+  await sleep(1000)
+  await terminal.type('iroses are red\rviolets are blue\x1b:wq\r')
+  await terminal.until('closed=0\r\n')
+  assert.equal(await sandbox.files.read('poem.txt'), 'roses are red\nviolets are blue\n')
+  await terminal.handle.kill()
+})
+
+test('top shows one screen', async () => {
+  const terminal = await open()
+  await terminal.type('top -n 1; echo status=$?\n')
+  await terminal.until('status=0\r\n')
+  // One refresh of the whole screen, placed by escape sequences.
+  assert.ok(terminal.shown().includes('load average') && terminal.shown().includes('\x1b[H'), JSON.stringify(terminal.shown()))
+  await terminal.handle.kill()
+})
+
+test("Python's prompt", async () => {
+  const terminal = await open()
+  await terminal.type('python3 -q; echo back-$?\n')
+  await terminal.until('>>> ')
+  await terminal.type('x = 6\n')
+  await terminal.type("print('result', x * 7)\n")
+  await terminal.until('result 42')
+  await terminal.type('exit()\n')
+  await terminal.until('back-0\r\n')
+  await terminal.handle.kill()
+})
+
+test('a password is not echoed', async () => {
+  const terminal = await open()
+  await terminal.type("read -rsp 'Password: ' secret; echo; echo length=${#secret}\n")
+  await terminal.until('Password: ')
+  await sleep(300)
+  const before = terminal.shown().length
+  await terminal.type('hunter2\n')
+  await terminal.until('length=7\r\n')
+  assert.ok(!terminal.shown().slice(before).includes('hunter2'), terminal.shown())
+  await terminal.handle.kill()
 })

@@ -5,13 +5,15 @@
 
 import { Session } from "node:inspector";
 import { isPromise } from "node:util/types";
+import { promiseHooks } from "node:v8";
 
 import { rewriteImports } from "./imports.mjs";
 import { stripTypes } from "./typescript.mjs";
 
-const VALUES = "__alcove_values";
 const GROUP = "cell";
 const HEAD = "(async()=>{";
+// A cell's promise has the value inside an object, in case it is a promise itself.
+const REPL_RESULT = ".repl_result";
 
 /** The cell's code is not JavaScript; nothing of it has run. */
 export class CellSyntaxError {
@@ -23,32 +25,34 @@ export class CellSyntaxError {
 /** The run was stopped from outside. */
 export class Terminated {}
 
+const pending = new Set();
+
+function syntaxErrorOf({ exceptionDetails: details, result }) {
+  const message = result.description.split("\n")[0].replace(/^SyntaxError: /, "");
+  return new CellSyntaxError(message, details.lineNumber + 1, details.columnNumber);
+}
+
 export class Evaluator {
   #session = new Session();
-  #values = [];
 
   constructor() {
     this.#session.connect();
-    const values = this.#values;
-    const put = (value) => {
-      values.push(value);
-    };
-    Object.defineProperty(globalThis, VALUES, { value: put });
   }
 
   /**
    * Resolves to the value of the last expression, promises awaited; rejects with what the cell
-   * threw, a CellSyntaxError or Terminated. `onLines` gets the way back to the cell's line numbers.
+   * threw, a CellSyntaxError or Terminated. All that the code starts is in the scope. `onLines` gets
+   * the way back to the cell's line numbers.
    */
-  async evaluate(code, name, onLines) {
+  async evaluate(code, name, scope, onLines) {
     let script = rewriteImports(code, (text) => this.#compile(text));
-    let outcome = await this.#run(script, name);
+    let outcome = await this.#run(script, name, scope);
     if (outcome.syntaxError) {
       const stripped = stripTypes(code);
       if (stripped && stripped.code !== code) {
         onLines(stripped.lineOf);
         script = rewriteImports(stripped.code, (text) => this.#compile(text));
-        const second = await this.#run(script, name);
+        const second = await this.#run(script, name, scope);
         if (!second.syntaxError) outcome = second;
       }
     }
@@ -57,56 +61,33 @@ export class Evaluator {
     return isPromise(outcome.value) ? await outcome.value : outcome.value;
   }
 
-  /** Forgets the inspector's handles on the last cell's values. */
-  release() {
-    this.#session.post("Runtime.releaseObjectGroup", { objectGroup: GROUP });
-  }
-
-  #post(method, parameters) {
-    return new Promise((resolve, reject) => {
-      this.#session.post(method, parameters, (error, answer) => (error ? reject(error) : resolve(answer)));
-    });
-  }
-
-  async #run(script, name) {
-    let answer;
+  async #run(script, name, scope) {
+    const command = { expression: `${script}\n//# sourceURL=${name}`, replMode: true, silent: true, objectGroup: GROUP };
+    let failure, answer, promise;
+    const take = (error, result) => {
+      [failure, answer] = [error, result];
+      // The inspector's handles would keep the value.
+      this.#session.post("Runtime.releaseObjectGroup", { objectGroup: GROUP });
+    };
+    // The first promise that is made is the cell's own.
+    const stop = promiseHooks.onInit((made) => (promise ??= made));
     try {
-      answer = await this.#post("Runtime.evaluate", {
-        expression: `${script}\n//# sourceURL=${name}`,
-        replMode: true,
-        awaitPromise: true,
-        silent: true,
-        objectGroup: GROUP,
-      });
-    } catch (error) {
-      if (/Promise was collected/.test(error?.message)) {
-        return { failed: true, value: new Error("the cell waits for a promise that nothing can settle") };
-      }
-      throw new Terminated();
+      scope.run(() => this.#session.post("Runtime.evaluate", command, take));
+    } finally {
+      stop();
     }
-    const details = answer.exceptionDetails;
-    // Only errors of the compiler know their script.
-    if (details?.scriptId && answer.result.className === "SyntaxError") {
-      const message = answer.result.description.split("\n")[0].replace(/^SyntaxError: /, "");
-      return { syntaxError: new CellSyntaxError(message, details.lineNumber + 1, details.columnNumber) };
+    if (failure) throw new Terminated();
+    if (!promise) return { syntaxError: syntaxErrorOf(answer) };
+    // Kept until it is settled, which may be never: the inspector waits for it too, and its word that
+    // the promise was collected comes amid the collection, which ends the process.
+    pending.add(promise);
+    try {
+      return { failed: false, value: (await promise)[REPL_RESULT] };
+    } catch (value) {
+      return { failed: true, value };
+    } finally {
+      pending.delete(promise);
     }
-    return { failed: details !== undefined, value: this.#valueOf(answer.result) };
-  }
-
-  /** The value itself, for which the inspector gave a description. */
-  #valueOf({ objectId, value, unserializableValue, type }) {
-    if (objectId === undefined && unserializableValue === undefined) return type === "undefined" ? undefined : value;
-    const argument = objectId ? { objectId } : { unserializableValue };
-    this.#session.post("Runtime.evaluate", { expression: VALUES, objectGroup: GROUP }, (error, answer) => {
-      if (error) throw new Terminated();
-      this.#session.post("Runtime.callFunctionOn", {
-        functionDeclaration: "function (value) { this(value) }",
-        objectId: answer.result.objectId,
-        arguments: [argument],
-        silent: true,
-      });
-    });
-    return this.#values.pop();
   }
 
   /** The first syntax error of a cell, as {message, offset}; nothing is run. */

@@ -6,9 +6,13 @@
 import fs from "node:fs";
 import { Session } from "node:inspector";
 import vm from "node:vm";
-import { parentPort, workerData as answered } from "node:worker_threads";
+import { parentPort, workerData as shared } from "node:worker_threads";
+
+import { ANSWERED, BEGUN, ENDED, RUNNING } from "./interrupts.mjs";
 
 const PATIENCE_MS = 40;
+// Between runs what is busy is the work of a timer, or this machine.
+const IDLE_ROUNDS = 12;
 const never = new Int32Array(new SharedArrayBuffer(4));
 
 function terminateMain() {
@@ -47,14 +51,28 @@ function interruptChildren() {
   }
 }
 
+/** Says it until the main thread has answered. `meanwhile` is done before each repetition. */
+function say(message, place, meanwhile) {
+  parentPort.postMessage(message);
+  for (let value; (value = Atomics.load(shared, place)) < message.number; ) {
+    if (Atomics.wait(shared, place, value, PATIENCE_MS) !== "timed-out") continue;
+    meanwhile();
+    parentPort.postMessage(message);
+  }
+}
+
+let count = 0;
+
 function interruptMain() {
-  Atomics.store(answered, 0, 0);
-  parentPort.postMessage("interrupt");
-  while (Atomics.wait(answered, 0, 0, PATIENCE_MS) === "timed-out") {
+  const number = ++count;
+  Atomics.store(shared, BEGUN, number);
+  let rounds = 0;
+  say({ number }, ANSWERED, () => {
+    if (!Atomics.load(shared, RUNNING) && ++rounds < IDLE_ROUNDS) return;
     terminateMain();
     interruptChildren();
-    parentPort.postMessage("interrupt");
-  }
+  });
+  say({ number, over: true }, ENDED, () => {});
 }
 
 const names = { wait: "__alcove_wait", loop: "__alcove_loop" };
@@ -63,7 +81,12 @@ const wait = new vm.Script(`${names.wait}()`);
 const loop = new vm.Script(`${names.loop}()`);
 const stoppable = { breakOnSigint: true };
 
+let armed = false;
+
 globalThis[names.loop] = () => {
+  // Only inside a script: before, a signal would be lost.
+  if (!armed) parentPort.postMessage("armed");
+  armed = true;
   for (;;) {
     try {
       wait.runInThisContext(stoppable);
@@ -73,7 +96,6 @@ globalThis[names.loop] = () => {
   }
 };
 
-parentPort.postMessage("armed");
 for (;;) {
   // Two scripts inside each other: without any, node would put back the signal's default, the end
   // of the process, and a second signal could arrive in that moment.

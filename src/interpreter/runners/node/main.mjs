@@ -9,9 +9,9 @@ import { describeError, read } from "./errors.mjs";
 import { Evaluator, Terminated } from "./evaluator.mjs";
 import { Frames } from "./frames.mjs";
 import { installGlobals } from "./globals.mjs";
-import { watchInterrupts } from "./interrupts.mjs";
+import { Interrupts } from "./interrupts.mjs";
 import { installOutput, report } from "./output.mjs";
-import { Timers } from "./timers.mjs";
+import { installScopes, Scope } from "./scopes.mjs";
 
 const PROTOCOL_FD = 3;
 const SIGNAL_MS = 200;
@@ -30,22 +30,25 @@ function setVariables(variables) {
 
 class Runner {
   #evaluator = new Evaluator();
-  #timers = new Timers();
+  #interrupts = new Interrupts();
   #frames;
   #count = 0;
-  #queue = Promise.resolve();
+  #waiting = [];
+  #busy = false;
   #interrupt; // ends the run under way
 
   async start() {
     installOutput();
     installGlobals();
-    this.#timers.install();
+    installScopes();
     // Tasks in the background fail by themselves; the context lives on.
     process.on("uncaughtException", (error) => this.#reportBackground("Uncaught exception", error));
     process.on("unhandledRejection", (error) => this.#reportBackground("Unhandled rejection", error));
-    await watchInterrupts(() => this.#interrupt?.());
+    await this.#interrupts.start(() => this.#interrupt?.());
     this.#frames = new Frames(PROTOCOL_FD, (frame) => {
-      if (frame.type === "execute") this.#queue = this.#queue.then(() => this.#execute(frame));
+      if (frame.type !== "execute") return;
+      this.#waiting.push(frame);
+      this.#next();
     });
     this.#frames.send({ type: "ready" });
   }
@@ -55,44 +58,61 @@ class Runner {
     report(`${what}: ${traceback.join("")}\n`);
   }
 
-  async #execute({ id, code, env }) {
+  #next() {
+    if (this.#busy || this.#waiting.length === 0) return;
+    this.#busy = true;
+    const frame = this.#waiting.shift();
+    this.#interrupts.beginRun(frame.after_interrupt, () => this.#execute(frame));
+  }
+
+  // Any step here may be terminated by an interrupt that comes late. It is repeated then, and the
+  // first outcome holds.
+  #execute({ id, code, env }) {
     const send = (type, fields) => this.#frames.send({ type, id, ...fields });
-    const isEmpty = code.trim() === "";
     send("started", { execution_count: this.#count + 1 });
-    if (!isEmpty) {
-      this.#count++;
-      const restore = setVariables(env ?? {});
-      this.#timers.begin();
-      const [type, fields] = await this.#outcomeOf({ code, name: `cell-${this.#count}`, lineOf: (line) => line });
+    if (code.trim() === "") return this.#end(() => send("done"));
+    this.#count++;
+    const cell = { code, name: `cell-${this.#count}`, lineOf: (line) => line };
+    const restore = setVariables(env ?? {});
+    const scope = new Scope();
+    let outcome;
+    let over = false;
+    const finish = (found) => {
+      if (over) return;
+      outcome ??= found;
       restore();
-      if (type) send(type, fields);
-      this.#evaluator.release();
-    }
-    send("done");
+      this.#end(() => {
+        over = true;
+        if (outcome.length > 0) send(...outcome);
+        send("done");
+      });
+    };
+    this.#interrupt = () => {
+      scope.stop();
+      finish(["error", describeError(new Terminated(), cell)]);
+    };
+    this.#evaluate(cell, scope).then(finish);
+  }
+
+  #end(sendLast) {
+    this.#interrupts.endRun(() => {
+      this.#interrupt = undefined;
+      sendLast();
+      this.#busy = false;
+      this.#next();
+    });
   }
 
   /** The last frame of the cell's run: its type and fields, or nothing. */
-  async #outcomeOf(cell) {
-    const interrupted = new Promise((resolve) => {
-      this.#interrupt = () => {
-        this.#timers.clear();
-        resolve(["error", describeError(new Terminated(), cell)]);
-      };
-    });
-    const outcome = await Promise.race([interrupted, this.#evaluate(cell, interrupted)]);
-    this.#interrupt = undefined;
-    return outcome;
-  }
-
-  async #evaluate(cell, interrupted) {
+  async #evaluate(cell, scope) {
     try {
-      const value = await this.#evaluator.evaluate(cell.code, cell.name, (lineOf) => (cell.lineOf = lineOf));
+      const value = await this.#evaluator.evaluate(cell.code, cell.name, scope, (lineOf) => (cell.lineOf = lineOf));
       return value === undefined ? [] : ["result", { data: { "text/plain": inspect(value) }, main: true }];
     } catch (thrown) {
-      // The interrupt that stopped it is on its way; it must not hit the next run.
-      if (thrown instanceof Terminated) return await interrupted;
+      // The interrupt that stopped it is on its way, and ends the run.
+      if (thrown instanceof Terminated) return await new Promise(() => {});
       // A child that the same signal ended may be noticed before the signal is.
-      if (read(thrown, "signal") === "SIGINT") await Promise.race([interrupted, sleep(SIGNAL_MS)]);
+      if (read(thrown, "signal") === "SIGINT") await sleep(SIGNAL_MS);
       return ["error", describeError(thrown, cell)];
     }
   }

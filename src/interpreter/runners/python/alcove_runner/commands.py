@@ -86,10 +86,16 @@ def _read(terminal):
 
 
 def _end(process):
-    for number in (signal.SIGINT, signal.SIGKILL):
+    """The interrupt is for all that the command has started; who does not obey, or comes too late for it,
+    is killed, whatever interrupts this."""
+    try:
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(_PATIENCE)
+    except (ProcessLookupError, subprocess.TimeoutExpired):
+        pass
+    finally:
         try:
-            os.killpg(process.pid, number)
-            process.wait(_PATIENCE)
-            return
-        except (ProcessLookupError, subprocess.TimeoutExpired):
-            continue
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.poll()

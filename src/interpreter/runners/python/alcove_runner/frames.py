@@ -32,6 +32,9 @@ class Channel:
         """False in a process that user code forked: it must not talk as if it were the runner."""
         return os.getpid() == self._owner
 
+    def fileno(self):
+        return self._socket.fileno()
+
     def adopt(self):
         """Makes this process the runner (after a fork that was meant)."""
         self._owner = os.getpid()

@@ -5,7 +5,7 @@
 import os
 import sys
 
-from alcove_runner import display, formats, frames, imports, interrupts, output, shell, variables
+from alcove_runner import awaiting, display, formats, frames, imports, interrupts, output, shell, variables
 
 _SOCKET = 3
 
@@ -21,6 +21,7 @@ class Runner:
         self._shell = shell.make(self._results, self._interrupts)
         formats.install(self._shell)
         imports.install()
+        awaiting.install()
 
     def adopt(self):
         """For a fork that is meant to be a runner of its own (a zygote's child)."""
@@ -29,6 +30,8 @@ class Runner:
     def serve(self):
         self._channel.send({"type": "ready"})
         while True:
+            awaiting.wait_readable(self._channel.fileno())
+            self._streams.flush()
             frame = self._channel.read()
             if frame is None:
                 return
@@ -44,8 +47,10 @@ class Runner:
         self._results.run_id = run_id
         self._shell.error = None
         self._streams.install()
+        awaiting.begin_cell()
         with variables.of_run(frame.get("env")):
             error = self._run(code)
+        awaiting.end_cell()
         self._streams.flush()
         if not self._channel.is_owner():
             # User code forked, and the child came back out of its cell.
@@ -61,6 +66,9 @@ class Runner:
             try:
                 result = self._shell.run_cell(code, store_history=True)
                 failure = result.error_before_exec or result.error_in_exec
+                if awaiting.has_work():
+                    with self._interrupts.delivered():
+                        awaiting.step()
             finally:
                 self._interrupts.ignore()
         except BaseException as error:

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the alcove authors
+"""What counts as "yes" in docs/compatibility.md: a call that did something."""
+
+import asyncio
+
+import pytest
+import recorder
+
+pytestmark = pytest.mark.wire
+
+_REFUSAL = "x is not available on this server yet."
+
+
+class _Pages:
+    def __init__(self, refused):
+        self._refused = refused
+
+    def next_items(self):
+        if self._refused:
+            raise RuntimeError(f"400: {_REFUSAL}")
+        return []
+
+
+class _Client:
+    def answer(self, value):
+        return value
+
+    async def answer_later(self, value):
+        return value
+
+    def list(self, refused):
+        return _Pages(refused)
+
+    def inner(self):
+        return self.answer(True)
+
+
+@pytest.fixture
+def record(monkeypatch):
+    fresh = recorder.Record()
+    monkeypatch.setattr(recorder, "record", fresh)
+    for kind in (_Client, _Pages):
+        for name in [name for name in vars(kind) if not name.startswith("_")]:
+            monkeypatch.setattr(kind, name, recorder._Method(vars(kind)[name], (kind.__name__, name, "")))
+    return fresh
+
+
+def _names(keys):
+    return {key[1] for key in keys}
+
+
+def test_a_call_that_returned_counts(record):
+    _Client().answer(None)
+    asyncio.run(_Client().answer_later(0))
+    assert _names(record.returned) == {"answer", "answer_later"}
+
+
+def test_nothing_was_there_does_not(record):
+    assert _Client().answer(False) is False
+    assert asyncio.run(_Client().answer_later(False)) is False
+    assert record.returned == set()
+
+
+def test_what_the_client_calls_itself_does_not(record):
+    assert _Client().inner() is True
+    assert _names(record.returned) == {"inner"}
+
+
+def test_a_list_counts_with_its_first_page(record):
+    pages = _Client().list(refused=False)
+    assert record.returned == set()
+    pages.next_items()
+    assert _names(record.returned) == {"list", "next_items"}
+
+
+def test_a_list_whose_pages_are_refused_is_refused(record):
+    pages = _Client().list(refused=True)
+    with pytest.raises(RuntimeError):
+        pages.next_items()
+    assert record.returned == set()
+    assert {(key[1], key[3]) for key in record.refused} == {("list", _REFUSAL), ("next_items", _REFUSAL)}
