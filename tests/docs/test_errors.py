@@ -13,15 +13,15 @@ from error_rows import ROOT, ROWS, assert_is, row_of
 from harness import API_KEY, Reply, api, eventually, request, to_sandbox
 from hostile import dial, drain
 
-# Cannot be brought about from outside: the unit test that does it, and what it expects.
+# Cannot be brought about from outside: the room whose unit tests do it, and what they expect.
 _ONLY_IN_UNIT_TESTS = {
-    "Max instance length exceeded": ("api/sandboxes_lifecycle_test.cc", "Max instance length exceeded"),
-    "internal error": ("api/api_test.cc", "internal error"),
-    "The server cannot connect to the sandbox now; it runs out of resources": ("gateway/gateway_test.cc", "The server cannot connect to the sandbox now"),
-    "sandbox '<id>' could not be taken over yet; it is tried again": ("api/sandboxes_lifecycle_test.cc", "could not be taken over yet"),
-    "The sandbox could not be taken over yet; it is tried again": ("gateway/gateway_test.cc", "could not be taken over yet"),
-    "Too many requests wait for services of the sandbox to start": ("gateway/error_page_test.cc", "Too many requests wait for services of the sandbox to start"),
-    "Too many requests wait for services of sandboxes to start": ("gateway/error_page_test.cc", "Too many requests wait for services of sandboxes to start"),
+    "Max instance length exceeded": ("api", "Max instance length exceeded"),
+    "internal error": ("api", "internal error"),
+    "The server cannot connect to the sandbox now; it runs out of resources": ("gateway", "The server cannot connect to the sandbox now"),
+    "sandbox '<id>' could not be taken over yet; it is tried again": ("api", "could not be taken over yet"),
+    "The sandbox could not be taken over yet; it is tried again": ("gateway", "could not be taken over yet"),
+    "Too many requests wait for services of the sandbox to start": ("gateway", "Too many requests wait for services of the sandbox to start"),
+    "Too many requests wait for services of sandboxes to start": ("gateway", "Too many requests wait for services of sandboxes to start"),
 }
 _INVALID = "validation error: "
 _UNKNOWN = "i" + "0" * 20
@@ -140,6 +140,7 @@ _PROVOKED = {
     "The sandbox was not found": [lambda box: to_sandbox("GET", "/", _UNKNOWN, 80)],
     "The sandbox is running but port is not open": [lambda box: to_sandbox("GET", "/", box, 81, headers=box.token)],
     "The service in the sandbox closed the connection without an answer": [lambda box: to_sandbox("GET", "/", box, 8001, headers=box.token)],
+    "The service in the sandbox did not take the connection in time": [lambda box: to_sandbox("GET", "/", box, 8004, headers=box.token)],
     "The service in the sandbox sent an answer that is not valid HTTP": [lambda box: to_sandbox("GET", "/", box, 8002, headers=box.token)],
     "The service in the sandbox does not speak TLS, but its port is in httpsPorts": [lambda box: to_sandbox("GET", "/", box, 8003, headers=box.token)],
     "Sandbox is secured with traffic access token. Token header 'e2b-traffic-access-token' is missing": [lambda box: to_sandbox("GET", "/", box, 80)],
@@ -159,6 +160,14 @@ def serve(port, answer):
         connection.close()
 for port, answer in ((8001, b""), (8002, b"HTTP/1.1 200 OK\\r\\nContent-Length: 1\\r\\nContent-Length: 2\\r\\n\\r\\nab"), (8003, b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n")):
     threading.Thread(target=serve, args=(port, answer)).start()
+# Takes nothing, and its queue is full.
+busy = socket.socket()
+busy.bind(("127.0.0.1", 8004))
+busy.listen(0)
+waiting = [socket.socket() for _ in range(4)]
+for each in waiting:
+    each.setblocking(False)
+    each.connect_ex(("127.0.0.1", 8004))
 print("serving", flush=True)
 """
 
@@ -219,8 +228,9 @@ def test_each_line_is_provoked_somewhere():
     elsewhere = set(re.findall(r'^    "(.*)",$', in_trouble[1], re.M))
     assert len({row.message for row in ROWS}) == len(ROWS)
     assert {row.message for row in ROWS} == set(_PROVOKED) | elsewhere | set(_ONLY_IN_UNIT_TESTS)
-    for message, (file, text) in _ONLY_IN_UNIT_TESTS.items():
-        assert row_of(message) and f'"{text}"' in (ROOT / "src" / file).read_text()
+    for message, (room, text) in _ONLY_IN_UNIT_TESTS.items():
+        tests = (path.read_text() for path in (ROOT / "src" / room).glob("*_test.cc"))
+        assert row_of(message) and any(f'"{text}"' in source for source in tests), message
     for row in ROWS:
         assert row.remedy.strip()
 
@@ -252,3 +262,12 @@ def test_the_api_has_no_other_words():
     # Some are the middle of a text, or go on with a number.
     invalid = {text for text in texts for whole in (text, f"{text}0", f"'x{text}0") if any(row.fits(400, _INVALID + whole) for row in ROWS)}
     assert {text for text in texts - invalid if text not in known} == set()
+
+
+def test_the_gateway_has_no_other_pages():
+    source = (ROOT / "src" / "gateway" / "error_page.cc").read_text().partition("Words words_for(")[2].partition('"Unknown trouble"')[0]
+    # The first text of each; neighbours are one.
+    texts = re.findall(r'return \{[\w()]+,\s*((?:"(?:[^"\\]|\\.)*"\s*)+),', source)
+    messages = {"".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text)) for text in texts}
+    assert len(messages) >= 10
+    assert messages <= {row.message for row in ROWS}
