@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <cerrno>
+#include <chrono>
 #include <thread>
 
 #include "gateway/testing/gateway_fixture.h"
@@ -139,14 +140,26 @@ TEST_F(DialTest, AClientThatLeavesDoesNotWaitForAService) {
   }
 }
 
-TEST_F(DialTest, KillEndsTheWaitForAService) {
-  make_young();
+TEST_F(DialTest, NobodyWaitsForASilentHandshakeOfTheDeadOrForThoseWhoLeft) {
+  const SandboxId id("itls");
+  const auto sandbox = make_sandbox(id, R"({"httpsPorts":[8000]})");
+  sandbox->open_port(kServicePort, service_.port());
+  on_loop([&] { node_.add(sandbox); });
+  const auto begin = std::chrono::steady_clock::now();
+  RawPeer leaving = connect();
+  leaving.send(request("POST /", kServicePort, "Content-Length: 5\r\n", id));
+  RawPeer first = service_.accept();
+  leaving.close();
+  first.read_to_end();
   RawPeer client = connect();
-  client.send(request("GET /", /*port=*/9));
-  while (one_->connects() < 2) std::this_thread::yield();
-  one_->kill();
+  client.send(request("GET /", kServicePort, "", id));
+  RawPeer second = service_.accept();
+  EXPECT_FALSE(second.is_silent(1000));
+  sandbox->kill();
   EXPECT_THAT(client.read_until("}"), HasSubstr("The sandbox was not found"));
-  EXPECT_LT(one_->connects(), 10);
+  second.read_to_end();
+  // The handshake has ten.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(9));
 }
 
 TEST_F(DialTest, AServiceThatIsJustStartingIsWaitedFor) {

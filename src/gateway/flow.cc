@@ -109,7 +109,9 @@ Task<void> Flow::forward() {
     auto response = co_await exchange_heads(head);
     if (response) co_return co_await pass_answer(*std::move(response));
 
-    const bool stale = reused && repeatable && !client_gone_ && traffic_->running();
+    // A broken answer is one, too: the service has seen the request.
+    const bool stale = reused && repeatable && !client_gone_ && traffic_->running() &&
+                       !is_malformed(response.error());
     if (!stale) co_return co_await answer_failure(std::move(response).error());
     co_await stop_sides();
     upstream_.reset();

@@ -236,6 +236,19 @@ TEST_F(GatewayLifeTest, AKeptConnectionThatDiesUnderARequestIsReplacedOnce) {
   EXPECT_FALSE(service_.has_connection(50));
 }
 
+TEST_F(GatewayLifeTest, ABrokenAnswerOnAKeptConnectionIsNotAskedForAgain) {
+  RawPeer client = connect();
+  client.send(request("GET /1"));
+  RawPeer service = service_.accept();
+  exchange(client, service, "");
+  client.send(request("GET /2"));
+  service.read_until("\r\n\r\n");
+  service.send("nonsense\r\n\r\n");
+  EXPECT_THAT(client.read_until("}"), HasSubstr("not valid HTTP"));
+  EXPECT_EQ(service.read_to_end(), RawPeer::End::kClosed);
+  EXPECT_FALSE(service_.has_connection(50));
+}
+
 TEST_F(GatewayLifeTest, TrafficTokenIsDemandedAndPassedOn) {
   store::Sandbox record;
   record.id = SandboxId("iguarded");

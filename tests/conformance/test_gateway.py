@@ -178,6 +178,31 @@ def test_bad_id_in_the_header(sandbox_id):
     assert (reply.status, reply.body) == (400, b"Invalid sandbox ID")
 
 
+@pytest.mark.parametrize(
+    "host, text",
+    [
+        ("http-{id}.box.localhost", b"Invalid host"),
+        ("-{id}.box.localhost", b"Invalid host"),
+        ("0-{id}.box.localhost", b"Invalid host"),
+        ("65536-{id}.box.localhost", b"Invalid host"),
+        ("8000-{id}", b"Invalid host"),
+        ("8000-{id}:3000", b"Invalid host"),
+        ("8000-.box.localhost", b"Invalid sandbox ID"),
+        ("8000-a_b.box.localhost", b"Invalid sandbox ID"),
+    ],
+)
+def test_bad_host(created, host, text):
+    host = host.format(id=created()["sandboxID"])
+    for path in ("/", "/health", "/v2/sandboxes"):
+        reply = request("GET", path, url=SANDBOX_URL, host=host)
+        assert (reply.status, reply.body) == (400, text)
+        assert reply.headers["content-type"].startswith("text/plain")
+
+
+def test_host_that_is_none():
+    assert_error(request("GET", "/health", url=SANDBOX_URL, host="a b"), 400, "Invalid host")
+
+
 @pytest.mark.parametrize("port", ["x", "-1", "0", "65536", "99999999999999999999"])
 def test_bad_port_in_the_header(created, port):
     assert to_sandbox("GET", "/", created()["sandboxID"], port).status == 400
@@ -204,6 +229,55 @@ def test_closed_port_as_json(created):
         "port": 8123,
         "code": 502,
     }
+
+
+def _ask_closed_port(box):
+    """A request that has been sent and not been answered."""
+    peer = socket.create_connection((_ORIGIN.hostname, _ORIGIN.port), timeout=10)
+    peer.sendall(f"GET / HTTP/1.1\r\nHost: {_host(8123, box)}\r\nConnection: close\r\n\r\n".encode())
+    return peer
+
+
+def _answer(peer):
+    with peer:
+        response = http.client.HTTPResponse(peer)
+        response.begin()
+        return response.status, dict(response.getheaders()), json.loads(response.read())
+
+
+def test_only_so_many_wait_for_a_service(created):
+    """For a moment after a command was started, a closed port is waited for; more than 128 at a time are told to come again."""
+    box = created()
+    _run(box, "true")
+    answers = [_answer(peer) for peer in [_ask_closed_port(box["sandboxID"]) for _ in range(200)]]
+    refused = [(headers, body) for status, headers, body in answers if status == 429]
+    assert {status for status, _, _ in answers} == {429, 502} and len(refused) <= 200 - 128
+    for headers, body in refused:
+        assert headers["Retry-After"] == "1" and headers["Content-Type"] == "application/json; charset=utf-8"
+        assert body == {
+            "sandboxId": box["sandboxID"],
+            "message": "Too many requests wait for services of the sandbox to start",
+            "port": 8123,
+            "connectionLimit": 128,
+            "code": 429,
+        }
+    # Another sandbox has places of its own.
+    other = created()
+    _run(other, "true")
+    waiting = [_ask_closed_port(box["sandboxID"]) for _ in range(128)]
+    assert _answer(_ask_closed_port(other["sandboxID"]))[0] == 502
+    for peer in waiting:
+        peer.close()
+
+
+def test_who_leaves_does_not_wait_for_a_service(created):
+    box = created()
+    _run(box, "true")
+    waiting = [_ask_closed_port(box["sandboxID"]) for _ in range(128)]
+    for peer in waiting:
+        peer.close()
+    time.sleep(0.2)
+    assert _answer(_ask_closed_port(box["sandboxID"]))[0] == 502
 
 
 def _assert_page(reply, status, *texts):
@@ -350,11 +424,10 @@ while True:
 """
 
 
-def test_upgrade_becomes_a_tunnel(created):
-    box = created()
-    _serve(box, _TUNNEL_SERVER)
+def _upgrade(host):
+    """The connection when the service has said hello, and the whole answer."""
     head = (
-        f"GET /ws HTTP/1.1\r\nHost: {_host(8000, box['sandboxID'])}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        f"GET /ws HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
     ).encode()
     deadline = time.monotonic() + 10
@@ -366,9 +439,13 @@ def test_upgrade_becomes_a_tunnel(created):
             break
         peer.close()
         time.sleep(0.1)
+    assert received.startswith(b"HTTP/1.1 101"), received
     while not received.endswith(b"hello"):
         received += peer.recv(65536)
-    assert received.startswith(b"HTTP/1.1 101")
+    return peer, received
+
+
+def _assert_carries(peer):
     for message in (b"abc", bytes(range(256)) * 8):
         peer.sendall(message)
         answer = b""
@@ -376,6 +453,80 @@ def test_upgrade_becomes_a_tunnel(created):
             answer += peer.recv(65536)
         assert sorted(answer) == sorted(message)
     peer.close()
+
+
+def test_upgrade_becomes_a_tunnel(created):
+    box = created()
+    _serve(box, _TUNNEL_SERVER)
+    peer, _ = _upgrade(_host(8000, box["sandboxID"]))
+    _assert_carries(peer)
+
+
+# Says in its answer which head it got.
+_TELLING_SERVER = """
+import socket, ssl, sys
+listener = socket.create_server(("127.0.0.1", 8000))
+context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+if WITH_TLS:
+    context.load_cert_chain("/tmp/cert", "/tmp/key")
+while True:
+    peer, _ = listener.accept()
+    if WITH_TLS:
+        peer = context.wrap_socket(peer, server_side=True)
+    head = b""
+    while b"\\r\\n\\r\\n" not in head:
+        head += peer.recv(4096)
+    told = b"".join(b"X-Got-" + line + b"\\r\\n" for line in head.split(b"\\r\\n")[1:-2])
+    peer.sendall(b"HTTP/1.1 101 Switching Protocols\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\n" + told + b"\\r\\nhello")
+    while data := peer.recv(65536):
+        peer.sendall(data[::-1])
+    peer.close()
+"""
+
+
+def test_upgrade_with_a_masked_host(created):
+    box = created(network={"maskRequestHost": "localhost:${PORT}"})
+    _serve(box, _TELLING_SERVER.replace("WITH_TLS", "False"))
+    host = _host(8000, box["sandboxID"])
+    peer, received = _upgrade(host)
+    for field in ("Host: localhost:8000", f"X-Forwarded-Host: {host}", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"):
+        assert f"\r\nX-Got-{field}\r\n".encode() in received, received
+    _assert_carries(peer)
+
+
+def test_upgrade_of_a_service_with_tls_of_its_own(created):
+    box = created(network={"httpsPorts": [8000], "maskRequestHost": "dev.local"})
+    assert api("GET", f"/sandboxes/{box['sandboxID']}").json["network"]["httpsPorts"] == [8000]
+    _run(box, "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=own -keyout /tmp/key -out /tmp/cert 2>&1")
+    _serve(box, _TELLING_SERVER.replace("WITH_TLS", "True"))
+    peer, received = _upgrade(_host(8000, box["sandboxID"]))
+    assert b"\r\nX-Got-Host: dev.local\r\n" in received, received
+    _assert_carries(peer)
+
+
+def test_https_port_without_tls(created):
+    box = created(network={"httpsPorts": [8000]})
+    _echo(box, "127.0.0.1", 8000)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        reply = to_sandbox("GET", "/", box["sandboxID"], 8000)
+        if "port is not open" not in reply.json["message"]:
+            break
+        time.sleep(0.1)
+    assert reply.status == 502
+    assert reply.json == {
+        "sandboxId": box["sandboxID"],
+        "message": "The service in the sandbox does not speak TLS, but its port is in httpsPorts",
+        "port": 8000,
+        "code": 502,
+    }
+
+
+@pytest.mark.parametrize("ports", [[49983], [0], [65536], ["443"], [1.5], 443, [-1]])
+def test_https_ports_that_are_none(ports):
+    reply = api("POST", "/v2/sandboxes", {"templateID": "base", "network": {"httpsPorts": ports}})
+    assert_error(reply, 400)
+    assert "httpsPorts" in reply.message
 
 
 def test_big_transfer_through_a_user_port(created):

@@ -82,6 +82,90 @@ def test_resets_in_the_middle_of_uploads_and_streams(victim):
     assert asyncio.run(eventually(lambda: victim.commands.list() == [], within=5))
 
 
+# Takes connections and says nothing; on port 8000 it does not read either.
+_MUTE_SERVICE = """
+import socket, threading, time
+def serve(port, reads):
+    listener, peers = socket.create_server(("127.0.0.1", port), backlog=50), []
+    print("ready", flush=True)
+    while True:
+        peers.append(listener.accept()[0])
+        if reads:
+            threading.Thread(target=drain, args=(peers[-1],), daemon=True).start()
+def drain(peer):
+    while peer.recv(65536):
+        pass
+    peer.close()
+threading.Thread(target=serve, args=(8001, True)).start()
+serve(8000, False)
+"""
+
+
+@pytest.fixture
+def mute_service(victim):
+    victim.files.write("/tmp/mute.py", _MUTE_SERVICE)
+    handle = victim.commands.run("exec python3 /tmp/mute.py", background=True, timeout=300)
+    seen = 0
+    for out, _, _ in handle:
+        seen += (out or "").count("ready")
+        if seen == 2:
+            break
+    yield victim.sandbox_id
+    handle.disconnect()
+
+
+def _closes(descriptors, than):
+    """True if the server soon has that many descriptors less."""
+    return asyncio.run(eventually(lambda: Usage().descriptors <= than.descriptors - descriptors, within=3))
+
+
+def _to_port(box_id, port):
+    return f"Host: {port}-{box_id}.box.localhost\r\n".encode()
+
+
+def _send_until_blocked(connection):
+    """Until nobody takes anything for a moment."""
+    piece, last = b"x" * 65536, time.monotonic()
+    connection.setblocking(False)
+    while time.monotonic() < last + 0.5:
+        try:
+            connection.send(piece)
+            last = time.monotonic()
+        except BlockingIOError:
+            time.sleep(0.01)
+    connection.setblocking(True)
+
+
+@pytest.mark.skipif(not DATA_DIR, reason="looks at the server's process")
+def test_clients_that_leave_while_their_service_takes_nothing(mute_service):
+    """Their own connections and those into the sandbox are closed, although the server waits to write, not to read."""
+    uploads = [dial() for _ in range(3)]
+    for connection in uploads:
+        connection.sendall(b"POST / HTTP/1.1\r\n" + _to_port(mute_service, 8000) + b"Content-Length: 10000000000\r\n\r\n")
+        _send_until_blocked(connection)
+    during = Usage()
+    for connection in uploads:
+        _reset(connection)
+    assert _closes(2 * len(uploads), during), (during, Usage())
+
+
+@pytest.mark.skipif(not DATA_DIR, reason="looks at the server's process")
+@pytest.mark.parametrize("leave", [socket.socket.close, _reset, lambda connection: connection.shutdown(socket.SHUT_WR)], ids=["close", "reset", "half-close"])
+def test_clients_that_leave_a_silent_service(mute_service, leave):
+    heads = (b"GET / HTTP/1.1\r\n", b"POST / HTTP/1.1\r\nContent-Length: 3\r\n", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n", b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n")
+    waiting = [dial() for _ in heads]
+    for connection, head in zip(waiting, heads):
+        connection.sendall(head + _to_port(mute_service, 8001) + b"\r\n" + (b"" if head.startswith(b"GET") else b"3\r\nabc\r\n" if b"chunked" in head else b"abc"))
+    # All are with the service by now.
+    time.sleep(0.5)
+    during = Usage()
+    for connection in waiting:
+        leave(connection)
+    assert _closes(2 * len(heads), during), (during, Usage())
+    for connection in waiting:
+        connection.close()
+
+
 @pytest.mark.limit(90)
 def test_two_thousand_idle_connections():
     connections = []

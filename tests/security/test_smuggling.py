@@ -4,8 +4,10 @@
 in a sandbox that records what it gets and answers what it likes. No request may turn into two on its
 way in, and nothing that a service sends may become the answer to a request of somebody else."""
 
+import json
 import socket
 import ssl
+import time
 import urllib.parse
 
 import pytest
@@ -16,13 +18,15 @@ _ORIGIN = urllib.parse.urlsplit(SANDBOX_URL)
 _PORT = 8000
 
 # Port 8000 answers the request line /answer/<name> with the bytes that the name spells
-# ("[MiB]" stands for so many), everything else with "fine"; port 8001 tells all request lines that port 8000 saw, as it took them apart.
+# ("[MiB]" stands for so many), everything else with "fine"; port 8001 tells all heads that port 8000 saw, as it took them apart,
+# each with the number of its connection; port 8002 says "early" before it is asked, and "stolen" when it is.
 _SERVICE = r"""
-import json, socket, sys, threading, urllib.parse
+import itertools, json, socket, sys, threading, urllib.parse
 seen = []
+numbers = itertools.count()
 
 def serve(peer):
-    data = b""
+    data, number = b"", next(numbers)
     with peer:
         while True:
             while b"\r\n\r\n" not in data:
@@ -32,7 +36,7 @@ def serve(peer):
                 data += piece
             head, _, data = data.partition(b"\r\n\r\n")
             lines = head.split(b"\r\n")
-            seen.append(head.decode("latin-1"))
+            seen.append(head.decode("latin-1") + f"\r\nX-Number: {number}")
             fields = [line.partition(b":") for line in lines[1:]]
             length = next((int(value) for name, _, value in fields if name.lower() == b"content-length"), 0)
             while len(data) < length:
@@ -54,6 +58,13 @@ def tell(peer):
         body = json.dumps(seen).encode()
         peer.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
+def talk(peer):
+    with peer:
+        for text in (b"early ", b"stolen"):
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n" + text)
+            while peer.recv(65536).find(b"\r\n\r\n") < 0:
+                pass
+
 def listen(port, handle):
     listener = socket.create_server(("127.0.0.1", port), backlog=100)
     def run():
@@ -63,6 +74,7 @@ def listen(port, handle):
     thread.start()
 
 listen(8001, tell)
+listen(8002, talk)
 listen(8000, serve)
 print("ready", flush=True)
 """
@@ -83,24 +95,32 @@ def _seen(box):
     return to_sandbox("GET", "/", box, 8001).json
 
 
-def _fields(box):
-    return f"Host: x\r\nE2b-Sandbox-Id: {box}\r\nE2b-Sandbox-Port: {_PORT}\r\n".encode()
+# Every test runs by each way that leads to a port of a sandbox, and by TLS.
+_way = {}
 
 
-# Every test runs by plain HTTP and by TLS.
-_transport = {}
-
-
-@pytest.fixture(autouse=True, params=["plain", "tls"])
-def transport(request):
-    if request.param == "tls" and "SSL_CERT_FILE" not in BY_DOMAIN:
+@pytest.fixture(autouse=True, params=["headers", "headers by TLS", "host name", "path"])
+def way(request):
+    if request.param == "headers by TLS" and "SSL_CERT_FILE" not in BY_DOMAIN:
         pytest.skip("needs a server with a local authority (ALCOVE_DATA)")
-    _transport["kind"] = request.param
+    _way["kind"] = request.param
+
+
+def _fields(box, port=_PORT):
+    if _way["kind"] == "host name":
+        return f"Host: {port}-{box}.box.localhost\r\n".encode()
+    if _way["kind"] == "path":
+        return b"Host: localhost\r\n"
+    return f"Host: x\r\nE2b-Sandbox-Id: {box}\r\nE2b-Sandbox-Port: {port}\r\n".encode()
+
+
+def _path(box, path, port=_PORT):
+    return (f"/_sandbox/{box}/{port}".encode() if _way["kind"] == "path" else b"") + path
 
 
 def _connect(wait):
     peer = socket.create_connection((_ORIGIN.hostname, _ORIGIN.port), timeout=wait)
-    if _transport["kind"] == "plain":
+    if _way["kind"] != "headers by TLS":
         return peer
     context = ssl.create_default_context(cafile=BY_DOMAIN["SSL_CERT_FILE"])
     return context.wrap_socket(peer, server_hostname=f"api.{BY_DOMAIN['E2B_DOMAIN'].partition(':')[0]}")
@@ -161,7 +181,7 @@ _REQUESTS = {
 
 @pytest.mark.parametrize("shape", _REQUESTS)
 def test_request_that_could_be_two_is_refused(box, shape):
-    received = _exchange(b"POST /first HTTP/1.1\r\n" + _fields(box) + _REQUESTS[shape] + _SMUGGLED)
+    received = _exchange(b"POST " + _path(box, b"/first") + b" HTTP/1.1\r\n" + _fields(box) + _REQUESTS[shape] + _SMUGGLED)
     assert received.startswith(b"HTTP/1.1 400 "), received[:300]
     assert received.count(b"HTTP/1.1 ") == 1, received
     assert not any("smuggled" in head for head in _seen(box))
@@ -173,6 +193,7 @@ def test_request_that_could_be_two_is_refused(box, shape):
 )
 def test_request_line_that_could_be_another_is_refused(box, line):
     before = len(_seen(box))
+    line = line.replace(b"/", _path(box, b"/"), 1)
     assert _exchange(line + b"\r\n" + _fields(box) + b"\r\n").startswith(b"HTTP/1.1 4")
     assert len(_seen(box)) == before
 
@@ -181,7 +202,7 @@ def test_body_that_looks_like_a_request_stays_a_body(box):
     before = len(_seen(box))
     body = b"GET /smuggled-body HTTP/1.1\r\nHost: x\r\n\r\n"
     for framing in (b"Content-Length: %d\r\n\r\n%s" % (len(body), body), b"Transfer-Encoding: chunked\r\n\r\n%x;a=b\r\n%s\r\n0\r\nX: y\r\n\r\n" % (len(body), body)):
-        received = _exchange(b"POST /carrier HTTP/1.1\r\nConnection: close\r\n" + _fields(box) + framing)
+        received = _exchange(b"POST " + _path(box, b"/carrier") + b" HTTP/1.1\r\nConnection: close\r\n" + _fields(box) + framing)
         assert received.startswith(b"HTTP/1.1 200 ") and received.endswith(b"fine"), received
     heads = _seen(box)[before:]
     assert sum(head.startswith("POST /carrier ") for head in heads) == 2
@@ -191,7 +212,7 @@ def test_body_that_looks_like_a_request_stays_a_body(box):
 def test_fields_of_one_connection_are_not_passed_on(box):
     before = len(_seen(box))
     fields = b"Connection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTE: trailers\r\nProxy-Authorization: secret\r\nHTTP2-Settings: AAAA\r\nUpgrade: h2c\r\nX-End: 1\r\n\r\n"
-    assert _exchange(b"GET /hops HTTP/1.1\r\n" + _fields(box) + fields).startswith(b"HTTP/1.1 200 ")
+    assert _exchange(b"GET " + _path(box, b"/hops") + b" HTTP/1.1\r\n" + _fields(box) + fields).startswith(b"HTTP/1.1 200 ")
     head = next(head.lower() for head in _seen(box)[before:] if head.startswith("GET /hops "))
     assert "x-end: 1" in head
     for name in ("x-hop", "keep-alive", "\r\nte:", "proxy-", "http2-settings", "upgrade", "connection"):
@@ -221,6 +242,13 @@ _BROKEN_ANSWERS = {
     "another protocol": b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
     "status of two digits": b"HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n",
     "status that is no number": b"HTTP/1.1 abc OK\r\nContent-Length: 0\r\n\r\n",
+    "chunk size that is no number": _OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n",
+    "chunk size with a sign": _OK + b"Transfer-Encoding: chunked\r\n\r\n+3\r\nabc\r\n0\r\n\r\n",
+    "chunk size that overflows": _OK + b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
+    "head of a megabyte": _OK + b"X: [MiB]\r\n\r\n",
+    "interim head of a megabyte": b"HTTP/1.1 103 Early Hints\r\nLink: [MiB]\r\n\r\n" + _OK + b"Content-Length: 0\r\n\r\n",
+    "interim answers without end": b"HTTP/1.1 103 Early Hints\r\n\r\n" * 50 + _OK + b"Content-Length: 0\r\n\r\n",
+    "interim answers alone": b"HTTP/1.1 100 Continue\r\n\r\n" * 50,
     "unasked switch of protocols": b"HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
 }
 # Passed on as the message that it is; what stands behind it is dropped with the connection.
@@ -236,16 +264,31 @@ _LONG_ANSWERS = {
 
 
 def _ask(box, answer, method=b"GET"):
-    path = urllib.parse.quote_from_bytes(answer, safe="").encode()
-    return method + b" /answer/" + path + b" HTTP/1.1\r\n" + _fields(box)
+    path = b"/answer/" + urllib.parse.quote_from_bytes(answer, safe="").encode()
+    return method + b" " + _path(box, path) + b" HTTP/1.1\r\n" + _fields(box)
+
+
+def _next(box):
+    return b"GET " + _path(box, b"/next") + b" HTTP/1.1\r\n" + _fields(box) + b"Connection: close\r\n\r\n"
 
 
 @pytest.mark.parametrize("shape", _BROKEN_ANSWERS)
 def test_broken_answer_is_refused_and_nothing_of_it_stays(box, shape):
-    received = _exchange(_ask(box, _BROKEN_ANSWERS[shape] + _STOLEN) + b"\r\n" + b"GET /next HTTP/1.1\r\n" + _fields(box) + b"Connection: close\r\n\r\n")
+    before = len(_seen(box))
+    received = _exchange(_ask(box, _BROKEN_ANSWERS[shape] + _STOLEN) + b"\r\n" + _next(box))
     assert received.startswith(b"HTTP/1.1 502 "), received[:300]
     assert received.endswith(b"fine") and received.count(b"HTTP/1.1 ") == 2, received
     assert b"stolen" not in received
+    page = received.partition(b"\r\n\r\n")[2].partition(b"HTTP/1.1 ")[0]
+    assert json.loads(page) == {
+        "sandboxId": box,
+        "message": "The service in the sandbox sent an answer that is not valid HTTP",
+        "port": _PORT,
+        "code": 502,
+    }
+    # And its connection is not used again.
+    asked, after = (head.rpartition(" ")[2] for head in _seen(box)[before:])
+    assert asked != after
 
 
 @pytest.mark.parametrize("shape", _LONG_ANSWERS)
@@ -253,23 +296,34 @@ def test_what_follows_an_answer_is_nobodys(box, shape):
     """Neither the same client nor the next one gets it."""
     for method in (b"GET", b"HEAD"):
         ask = _ask(box, _LONG_ANSWERS[shape] + _STOLEN, method) + b"\r\n"
-        received = _exchange(ask + b"GET /next HTTP/1.1\r\n" + _fields(box) + b"Connection: close\r\n\r\n")
+        received = _exchange(ask + _next(box))
         assert received.endswith(b"fine") and received.count(b"HTTP/1.1 ") == 2, received
         assert b"stolen" not in received
     for _ in range(5):
         assert to_sandbox("GET", "/other", box, _PORT).body == b"fine"
 
 
+def test_what_is_said_unasked_is_nobodys(box):
+    """A service that answers before it is asked is heard once for each connection: what it says then, while nobody waits, is not the
+    next client's answer."""
+    for method in (b"GET", b"POST") * 3:
+        ask = method + b" " + _path(box, b"/", 8002) + b" HTTP/1.1\r\n" + _fields(box, 8002) + b"Connection: close\r\n\r\n"
+        received = _exchange(ask)
+        assert received.startswith(b"HTTP/1.1 200 ") and received.endswith(b"early "), received
+        # It has been asked, and says the rest.
+        time.sleep(0.05)
+
+
 def test_answer_to_head_with_a_body_is_nobodys(box):
     ask = _ask(box, _OK + b"Content-Length: 6\r\n\r\nstolen", b"HEAD") + b"\r\n"
-    received = _exchange(ask + b"GET /next HTTP/1.1\r\n" + _fields(box) + b"Connection: close\r\n\r\n")
+    received = _exchange(ask + _next(box))
     assert received.count(b"HTTP/1.1 200 ") == 2 and received.endswith(b"fine") and b"stolen" not in received
 
 
 @pytest.mark.parametrize("broken", [b"zz\r\nabc\r\n", b"-1\r\n", b"3\r\nabcX\r\n0\r\n\r\n", b"FFFFFFFFFFFFFFFFF\r\n", b"3\nabc\r\n0\r\n\r\n"])
 def test_broken_chunks_cut_the_connection(box, broken):
     """The head and what was right are out already, so the client must see a transfer without its end."""
-    received = _exchange(_ask(box, _OK + b"Transfer-Encoding: chunked\r\n\r\n100000\r\n[MiB]\r\n" + broken) + b"\r\n" + b"GET /next HTTP/1.1\r\n" + _fields(box) + b"\r\n")
+    received = _exchange(_ask(box, _OK + b"Transfer-Encoding: chunked\r\n\r\n100000\r\n[MiB]\r\n" + broken) + b"\r\n" + _next(box))
     assert received.startswith(b"HTTP/1.1 200 "), received[:300]
     assert b"\r\n0\r\n\r\n" not in received and b"fine" not in received, received[-300:]
     assert to_sandbox("GET", "/other", box, _PORT).body == b"fine"
