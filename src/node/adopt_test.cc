@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/strings.h"
 #include "node/testing/node_fixture.h"
 
 namespace alcove::node::testing {
@@ -113,6 +114,27 @@ TEST_F(LocalNodeTest, AStoreThatFailsDoesNotStopAStart) {
   EXPECT_TRUE(eventually([&] { return uppers_.list()->size() == 1; }, 10s));
   const std::lock_guard lock(driver_.state->mutex);
   EXPECT_EQ(driver_.swept_again, (std::set{SandboxId("idead"), SandboxId("iexpired")}));
+}
+
+TEST_F(LocalNodeTest, AStoreThatIsSlowToFailIsAskedForOneEndAtATime) {
+  const WallTime now = clock_.now();
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(store_.put_sandbox(stored(cat("idead", i).c_str(), now + 1h)));
+    ASSERT_TRUE(store_.put_sandbox(stored(cat("iexpired", i).c_str(), now - 1s)));
+    driver_.adoptable.insert(cat("iexpired", i));
+  }
+  std::filesystem::create_directories(dir_.path() + "/agents");
+  std::atomic<int> asked{0};
+  store_.before_call = [&](std::string_view call) -> Result<void> {
+    if (call != "end_sandbox") return {};
+    ++asked;
+    return fail(Code::kInternal, "locked");
+  };
+  ASSERT_TRUE(node_->adopt_existing());
+  // Of one that is dead and of one that has expired; each with its log and without.
+  EXPECT_EQ(asked, 4);
+  EXPECT_TRUE(node_->find_unclear(SandboxId("idead4")));
+  EXPECT_TRUE(node_->find_unclear(SandboxId("iexpired4")));
 }
 
 TEST_F(LocalNodeTest, WhatCouldNotBeClearedAwayAtAStartIsTriedAgain) {
