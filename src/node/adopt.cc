@@ -3,6 +3,7 @@
 // What the node does with sandboxes of an earlier server: take over, or clear away.
 
 #include <algorithm>
+#include <optional>
 
 #include <boost/asio/post.hpp>
 
@@ -72,6 +73,9 @@ Result<void> LocalNode::adopt_existing() {
 
 LocalNode::TakenOver LocalNode::take_over(std::vector<store::Sandbox> records) {
   TakenOver result;
+  // The store did not take its end. It may keep everybody waiting for seconds, so the others' ends
+  // are left for the next time, where they come first.
+  std::optional<store::Sandbox> refused;
   std::vector<SandboxPtr> expired;
   const WallTime now = deps_.clock.now();
   for (store::Sandbox& record : records) {
@@ -82,13 +86,17 @@ LocalNode::TakenOver LocalNode::take_over(std::vector<store::Sandbox> records) {
       continue;
     }
     if (!machine) {
+      if (refused) {
+        result.unclear.push_back(std::move(record));
+        continue;
+      }
       log_info(cat("not taken over: ", machine.error().message()));
       const Log log = {created_line(record), ended_line(now, Ending::kMissed)};
       if (auto stored = store_end(record, log); stored) {
         result.gone.push_back(record.id);
       } else {
         log_error(cat("forget sandbox ", record.id.str(), ": ", stored.error().message()));
-        result.unclear.push_back(std::move(record));
+        refused = std::move(record);
       }
       continue;
     }
@@ -105,6 +113,7 @@ LocalNode::TakenOver LocalNode::take_over(std::vector<store::Sandbox> records) {
   for (store::Sandbox& record : end_outside(expired, Ending::kTimeout)) {
     result.unclear.push_back(std::move(record));
   }
+  if (refused) result.unclear.push_back(*std::move(refused));
   for (const SandboxPtr& sandbox : expired) {
     if (!clear_away(*sandbox)) {
       asio::post(deps_.loop, [this, sandbox] { net::spawn(deps_.loop, remove_later(sandbox)); });
@@ -175,15 +184,19 @@ std::vector<store::Sandbox> LocalNode::end_outside(const std::vector<SandboxPtr>
     sandbox->end();
     sandbox->note(ended_line(deps_.clock.now(), ending));
   }
-  std::vector<store::Sandbox> failed;
+  std::vector<store::Sandbox> left;
   for (size_t i = 0; i < sandboxes.size(); ++i) {
     const store::Sandbox& record = sandboxes[i]->record();
-    auto stored = store_end(record, whole_log(*sandboxes[i], std::move(logs[i])));
-    if (stored) continue;
-    log_error(cat("forget sandbox ", record.id.str(), ": ", stored.error().message()));
-    failed.push_back(record);
+    if (left.empty()) {
+      auto stored = store_end(record, whole_log(*sandboxes[i], std::move(logs[i])));
+      if (stored) continue;
+      log_error(cat("forget sandbox ", record.id.str(), ": ", stored.error().message()));
+    }
+    left.push_back(record);
   }
-  return failed;
+  // As above: the one that failed comes last.
+  if (!left.empty()) std::ranges::rotate(left, left.begin() + 1);
+  return left;
 }
 
 void LocalNode::end_all() {

@@ -59,6 +59,11 @@ def test_with_many_sandboxes_it_is_killed_alone_and_with_the_server(host):
     (first,) = relays_of(host.data)
     boxes = _each(lambda _: host.create(), range(_SANDBOXES))
     _knows_all(boxes, first)
+    # What the comparisons of all these tests rest on.
+    now = host.state()
+    assert before.helpers == now.helpers == {"alcove-jail 1", "alcove-relay 1"}
+    assert before.launcher_mounts == now.launcher_mounts != set()
+    assert len(now.relay_holds - before.relay_holds) == len(boxes) * _DESCRIPTORS_EACH
 
     os.kill(first, signal.SIGKILL)
     second = _replaced(host, first, within=5)

@@ -3,11 +3,13 @@
 """The server stops, dies or is replaced: its sandboxes go on, and nothing else is left."""
 
 import concurrent.futures
+import contextlib
 import http.client
 import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
@@ -156,6 +158,47 @@ def test_sandboxes_that_died_while_nobody_was_there_are_404(host):
     assert kept.commands.run("echo here").stdout == "here\n"
     host.kill_all()
     assert not host.settled(before).difference(before)
+
+
+@pytest.mark.limit(180)
+def test_a_locked_database_does_not_keep_a_server_from_starting(host):
+    before = host.state()
+    kept, *dead = [host.create() for _ in range(4)]
+    paths = [f"/sandboxes/{box.sandbox_id}" for box in dead]
+    host.kill()
+    for box in dead:
+        for pid in processes_of_sandbox(host.data, box.sandbox_id):
+            os.kill(pid, signal.SIGKILL)
+    # As a backup that hangs: what has died cannot be forgotten.
+    with contextlib.closing(sqlite3.connect(host.data / "alcove.db", isolation_level=None)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        begun = time.monotonic()
+        host.begin()
+        while not _reachable(host):
+            assert host.running and time.monotonic() < begun + 30
+            time.sleep(0.1)
+        assert kept.commands.run("echo here").stdout == "here\n"
+        for path in paths:
+            reply = host.api("GET", path)
+            assert (reply.status, reply.headers["retry-after"]) == (503, "1"), reply.body
+        with raises(e2b.SandboxException, "could not be taken over yet"):
+            dead[0].files.read("/etc/hostname")
+        database.execute("ROLLBACK")
+    deadline = time.monotonic() + 60
+    while {host.api("GET", path).status for path in paths} != {404}:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    host.server.wait_until_ready(limit=60)
+    assert host.listed() == {kept.sandbox_id}
+    host.kill_all()
+    assert not host.settled(before, within=30).difference(before)
+
+
+def _reachable(host):
+    try:
+        return host.api("GET", "/sandboxes").status == 200
+    except (OSError, http.client.HTTPException):
+        return False
 
 
 @pytest.mark.limit(180)
