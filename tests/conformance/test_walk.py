@@ -68,6 +68,8 @@ async def test_commands(sandbox):
     handle = await got(sandbox.commands.run("sleep 300", background=True))
     assert handle.pid in [process.pid for process in await got(sandbox.commands.list())]
     assert await got(handle.kill()) is True
+    other = await got(sandbox.commands.run("sleep 300", background=True))
+    assert await got(sandbox.commands.kill(other.pid)) is True
     assert await got(sandbox.commands.kill(424242)) is False
 
 
@@ -172,6 +174,21 @@ async def test_services_by_get_host(sandbox):
         assert (reply.status, reply.body.decode()) == (200, f"{host} /a%20b?c=d")
     closed = visit(sandbox.get_host(8123))
     assert (closed.status, closed.json["message"]) == (502, "The sandbox is running but port is not open")
+
+
+@pytest.mark.skipif(VERSION < (2, 0), reason="knows no MCP gateway")
+async def test_a_gateway_for_tools_is_where_its_url_says(sandbox):
+    """No template of ours has one; something else stands in its place."""
+    url = urllib.parse.urlsplit(sandbox.get_mcp_url())
+    port, _, rest = url.netloc.partition("-")
+    assert sandbox.get_host(int(port)) == url.netloc and rest.startswith(sandbox.sandbox_id)
+    await got(sandbox.files.write("/tmp/service.py", _SERVICE))
+    command = f"setsid python3 /tmp/service.py 127.0.0.1 {port} > /tmp/out 2>&1 & until grep -q ready /tmp/out; do sleep 0.05; done"
+    await got(sandbox.commands.run(command))
+    assert visit(url.netloc, url.path).body.decode() == f"{url.netloc} {url.path}"
+    # Where a gateway leaves it, for root alone.
+    await got(sandbox.commands.run("mkdir -p /etc/mcp-gateway && (umask 077; printf s3cret > /etc/mcp-gateway/.token)", user="root"))
+    assert await got(sandbox.get_mcp_token()) == "s3cret"
 
 
 async def test_killed_in_the_middle_of_a_command(client, sandbox):

@@ -114,6 +114,22 @@ test('files in one call, input that ends, URLs, metrics', async () => {
   assert.equal((await sandbox.getMetrics())[0].cpuCount, 2)
 })
 
+test('full information, and where a gateway for tools would be', { skip: !atLeast(2, 0) && 'the client knows neither' }, async () => {
+  const sandbox = await create({ metadata: { mark: 'full' } })
+  const info = await Sandbox.getFullInfo(sandbox.sandboxId)
+  assert.deepEqual([info.sandboxId, { ...info.metadata }, info.cpuCount], [sandbox.sandboxId, { mark: 'full' }, 2])
+  const { host } = new URL(sandbox.getMcpUrl())
+  const port = Number(host.split('-')[0])
+  assert.equal(sandbox.getHost(port), host)
+  if (tls) {
+    await startService(sandbox, { port })
+    assert.equal(await (await fetch(sandbox.getMcpUrl())).text(), `${host} ${new URL(sandbox.getMcpUrl()).pathname}`)
+  }
+  // Where a gateway leaves it, for root alone.
+  await sandbox.commands.run('mkdir -p /etc/mcp-gateway && (umask 077; printf s3cret > /etc/mcp-gateway/.token)', { user: 'root' })
+  assert.equal(await sandbox.getMcpToken(), 's3cret')
+})
+
 test('services by getHost()', { skip: !tls && 'no name leads to the server by plain HTTP' }, async () => {
   const sandbox = await create()
   const places = [{ address: '127.0.0.1', port: 8001 }, { address: '::1', port: 8002 }]
