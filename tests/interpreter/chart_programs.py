@@ -224,6 +224,26 @@ def _seaborn_line(rng):
     return code, _line({"Line 0": _pairs(_steps(y), y)})
 
 
+@_kind
+def _line_of_two_points(rng):
+    y = _numbers(rng, count=2)
+    return f"plt.plot([1, 2], {y}, label='l')", _line({"l": _pairs([1.0, 2.0], y)})
+
+
+@_kind
+def _level_and_upright_lines_of_two_points(rng):
+    (y,) = _numbers(rng, count=1)
+    chart = _line({"level": [[1.0, y], [2.0, y]], "upright": [[y, 1.0], [y, 2.0]]})
+    # The published extractor takes them for lines of the grid.
+    return f"plt.plot([1, 2], [{y}, {y}], label='level')\nplt.plot([{y}, {y}], [1, 2], label='upright')", chart, False
+
+
+@_kind
+def _line_of_one_point(rng):
+    x, y = _numbers(rng, count=2)
+    return f"plt.plot([{x}], [{y}], 'o')", _line({"Line 0": [[x, y]]})
+
+
 # Scatters
 
 
@@ -262,6 +282,14 @@ def _pandas_scatter(rng):
     x, y = _numbers(rng, count=5), _numbers(rng, count=5)
     chart = _scatter({"s": _pairs(x, y)}, x_label="x", y_label="y")
     return f"pd.DataFrame(dict(x={x}, y={y})).plot.scatter('x', 'y', label='s')", chart
+
+
+@_kind
+def _scatters_without_names(rng):
+    x, y, z = (_numbers(rng, count=4) for _ in range(3))
+    chart = _scatter({"Scatter 0": _pairs(x, y), "Scatter 1": _pairs(x, z)})
+    # The published extractor leaves matplotlib's own names.
+    return f"plt.scatter({x}, {y})\nplt.scatter({x}, {z})", chart, False
 
 
 # Bars
@@ -358,6 +386,35 @@ def _seaborn_bars(rng):
     return f"import seaborn as sns\nsns.barplot(x={x}, y={y}, errorbar=None)", _bar(_bars("Group 0", x, y))
 
 
+@_kind
+def _one_bar(rng):
+    y = _numbers(rng, count=1)
+    # As of equal bars.
+    return f"plt.bar(['only'], {y}, label='g')", _bar(_bars("g", ["only"], y)), False
+
+
+@_kind
+def _one_lying_bar(rng):
+    y = _numbers(rng, count=1)
+    return f"plt.barh(['only'], {y}, label='g')\nplt.xlabel('kg')", _bar(_bars("g", ["only"], y), x_label=None, y_label="kg")
+
+
+@_kind
+def _two_lying_groups(rng):
+    names, left, right = _names(rng, 4), _numbers(rng, count=4), _numbers(rng, count=4)
+    code = f"at = np.arange(4)\nplt.barh(at - 0.2, {left}, 0.4, label='l')\nplt.barh(at + 0.2, {right}, 0.4, label='r')\n"
+    code += f"plt.yticks(at, {names})\nplt.ylabel('where')\nplt.xlabel('weight [kg]')"
+    chart = _bar(_bars("l", names, left) + _bars("r", names, right), x_label="where", y_label="weight [kg]", y_unit="kg")
+    # The published extractor swaps the names of the axes once for each group.
+    return code, chart, False
+
+
+@_kind
+def _two_groups_of_one_bar_without_names(rng):
+    a, b = _numbers(rng, count=2)
+    return f"plt.bar(['a'], [{a}])\nplt.bar(['b'], [{b}])", _bar(_bars("Group 0", "a", [a]) + _bars("Group 1", "b", [b])), False
+
+
 # Pies
 
 
@@ -385,6 +442,23 @@ def _ring_with_a_piece_pulled_out(rng):
     explode = [0.1] + [0] * (len(shares) - 1)
     code = f"plt.pie({shares}, labels={labels}, explode={explode}, radius=0.75, counterclock=False, wedgeprops=dict(width=0.3))"
     return code, _pie_chart(labels, shares, radius=0.75)
+
+
+@_kind
+def _pie_with_a_shadow(rng):
+    labels, shares = _pie_data(rng)
+    # The published extractor does not know what a shadow is.
+    return f"plt.pie({shares}, labels={labels}, shadow=True)", _pie_chart(labels, shares), False
+
+
+@_kind
+def _ring_in_a_ring(rng):
+    (outer_labels, outer), (inner_labels, inner) = _pie_data(rng), _pie_data(rng)
+    code = f"plt.pie({outer}, labels={outer_labels}, radius=1, shadow=dict(ox=-0.1), wedgeprops=dict(width=0.3))\n"
+    code += f"plt.pie({inner}, labels={inner_labels}, radius=0.7)"
+    chart = _pie_chart(outer_labels, outer)
+    chart["elements"] += _pie_chart(inner_labels, inner, radius=0.7)["elements"]
+    return code, chart, False
 
 
 # Boxes

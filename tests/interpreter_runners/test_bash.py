@@ -167,6 +167,25 @@ def test_interrupts_keep_state(bash, code):
         assert bash.run("echo $kept; kill -0 $job").stdout == "5\n"
 
 
+def test_an_interrupt_at_the_end_of_a_cell_does_not_hit_the_next_one(bash):
+    for i in range(100):
+        begun = bash.begin("for ((i = 0; i < 200; i++)); do :; done")
+        bash.wait_for_frame(begun, "started" if i % 3 == 0 else "done")
+        bash.interrupt()
+        bash.finish(begun)
+        assert begun.error is None or begun.error["name"] == "KeyboardInterrupt"
+        done = bash.run("for ((sum = 0, i = 0; i < 2000; i++)); do ((sum += i)); done; echo $sum", after_interrupt=True)
+        assert (done.error, done.stdout) == (None, "1999000\n")
+
+
+def test_an_interrupt_right_after_the_start_is_not_lost(bash):
+    for _ in range(10):
+        begun = bash.begin("while :; do :; done")
+        bash.wait_for_frame(begun, "started")
+        bash.interrupt()
+        assert bash.finish(begun).error["name"] == "KeyboardInterrupt"
+
+
 def test_interrupt_while_idle_is_ignored(bash):
     bash.run("kept=1")
     for _ in range(20):

@@ -145,6 +145,25 @@ def test_interrupts_keep_state(java, code):
     assert printed(java.run('System.out.println("out")')) == "out\n"
 
 
+def test_an_interrupt_right_after_the_start_is_not_lost(java):
+    for _ in range(10):
+        begun = java.begin("while (true) {}")
+        java.wait_for_frame(begun, "started")
+        java.interrupt()
+        assert java.finish(begun).error["name"] == "KeyboardInterrupt"
+
+
+def test_an_interrupt_at_the_end_of_a_cell_does_not_hit_the_next_one(java):
+    for i in range(40):
+        begun = java.begin("1 + 1")
+        java.wait_for_frame(begun, "started" if i % 3 == 0 else "done")
+        java.interrupt()
+        java.finish(begun)
+        assert begun.error is None or begun.error["name"] == "KeyboardInterrupt"
+        done = java.run("long sum = 0; for (int i = 0; i < 1000; i++) sum += i; sum", after_interrupt=True)
+        assert (done.error, done.text) == (None, "499500")
+
+
 def test_interrupt_while_idle_is_ignored(java):
     for _ in range(20):
         java.interrupt()

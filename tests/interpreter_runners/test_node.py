@@ -298,6 +298,14 @@ def test_what_earlier_cells_started_survives_an_interrupt(js, chain):
         assert int(js.run("ticks").text) > 5
 
 
+def test_an_interrupt_right_after_the_start_is_not_lost(js):
+    for code in ("for (;;);", "await new Promise((r) => setTimeout(r, 100000))") * 10:
+        begun = js.begin(code)
+        js.wait_for_frame(begun, "started")
+        js.interrupt()
+        assert js.finish(begun).error["name"] == "KeyboardInterrupt"
+
+
 def test_an_interrupt_at_the_end_of_a_run_does_not_hit_the_next_one(js):
     for i in range(60):
         begun = js.begin(f"let end = Date.now() + {i % 3}; while (Date.now() < end); 1")

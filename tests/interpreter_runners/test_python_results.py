@@ -51,6 +51,42 @@ def test_frames_have_their_columns(python):
     assert "e2b/data" not in python.run("pd.Series([1])").main
 
 
+_HOSTILE = {
+    "in itself": ("a = []; a.append(a)", "a", "[["),
+    "in itself twice": ("a = []; a.extend([a, a])", "a", "[["),
+    "dict in itself": ("a = {}; a['a'] = a", "a", "{'a': {"),
+    "no text": ("class R:\n    def __repr__(self): raise RuntimeError('no')", "R()", "<R whose text cannot be made>"),
+    "endless text": ("class S:\n    def __repr__(self): return repr(self)", "S()", "<S whose text cannot be made>"),
+    "no key": ("class R:\n    def __repr__(self): raise RuntimeError('no')", "{R(): 1}", {"<R whose text cannot be made>": 1}),
+    "strange dict": ("class M(dict):\n    def items(self): raise KeyError(1)", "M()", "{}"),
+}
+
+
+@pytest.mark.parametrize("name", _HOSTILE)
+def test_frames_of_hostile_values(python, name):
+    setup, value, want = _HOSTILE[name]
+    run = python.run(f"import pandas as pd\n{setup}\npd.DataFrame({{'x': [{value}, 1], 'y': [2, 3]}})")
+    assert run.error is None
+    x, y = run.main["e2b/data"]["x"], run.main["e2b/data"]["y"]
+    assert (x[1:], y) == ([1], [2, 3])
+    assert x[0].startswith(want) if isinstance(want, str) else x[0] == want
+    assert run.main["text/plain"].split()[:2] == ["x", "y"]
+    assert "<table" in run.main["text/html"]
+    assert python.run("6 * 7").text == "42"
+
+
+def test_a_frame_in_a_frame(python):
+    run = python.run("import pandas as pd\nf = pd.DataFrame({'x': [1]})\nf['x'] = pd.Series([f], dtype=object)\nf")
+    assert run.error is None
+    assert set(run.main["e2b/data"]) == {"x"}
+
+
+def test_containers_that_are_endless_to_write(python):
+    """Each list holds the last one twice."""
+    run = python.run("import pandas as pd\nmade = []\nfor _ in range(60): made = [made, made]\nframe = pd.DataFrame({'x': [made]})\nfrom alcove_runner import formats\nformats._columns(frame)['x'][0][:4]")
+    assert (run.error, run.text) == (None, "'[[[['")
+
+
 def test_figures(python):
     run = python.run("import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()\n'last'")
     (shown,) = run.shown

@@ -116,6 +116,8 @@ class Runner:
                     os.killpg(0, signal.SIGINT)
 
     def _on_frames(self):
+        # A signal that came before these, and after the look at what is ready.
+        self._on_signal()
         for frame in self._frames.receive():
             if frame.get("type") == "execute":
                 self._execute(frame)

@@ -26,6 +26,8 @@ import jdk.jshell.spi.ExecutionEnv;
 /** Runs cells, snippet by snippet. */
 class Cells {
   private static final int STOP_AGAIN_MS = 100;
+  // A signal that was sent is here sooner, or was lost.
+  private static final int PATIENCE_MS = 1000;
 
   /** Where a snippet stands: its cell and the line there. */
   private record Place(String cell, int line) {}
@@ -35,6 +37,7 @@ class Cells {
   private volatile boolean interrupted;
   private int run; // its number, 0 between runs
   private int runs;
+  private boolean signalled; // since the last run began
   private Object value;
 
   /** Executes in this process, and keeps the value itself beside its text. */
@@ -79,6 +82,8 @@ class Cells {
 
   /** Stops the run under way; again and again, as it may have been between two snippets. */
   synchronized void interrupt() {
+    signalled = true;
+    notifyAll();
     if (run == 0 || interrupted) return;
     interrupted = true;
     int stopped = run;
@@ -103,26 +108,37 @@ class Cells {
     }
   }
 
-  private synchronized void setRun(boolean active) {
-    run = active ? ++runs : 0;
-    if (active) interrupted = false;
+  /** From here on an interrupt means the next run. Signals come on another thread: one that is on its way is awaited. */
+  synchronized void begin(boolean isSignalOnItsWay) {
+    long end = System.nanoTime() + PATIENCE_MS * 1_000_000L;
+    try {
+      for (long left; isSignalOnItsWay && !signalled && (left = (end - System.nanoTime()) / 1_000_000) > 0;) wait(left);
+    } catch (InterruptedException ignored) {
+      // Nobody has a reason to.
+    }
+    signalled = false;
+    interrupted = false;
+    run = ++runs;
+  }
+
+  synchronized void end() {
+    run = 0;
   }
 
   boolean wasInterrupted() {
     return interrupted;
   }
 
-  /** The `result` or `error` frame of the cell; null if there is neither. */
+  /** After begin(): the `result` or `error` frame of the cell; null if there is neither. */
   Map<String, Object> run(String code, String name) {
     value = null;
-    setRun(true);
     Map<String, Object> outcome;
     try {
       outcome = evaluate(code, name);
     } catch (Throwable failure) {
       outcome = error(failure.getClass().getSimpleName(), String.valueOf(failure.getMessage()), failure.toString());
     }
-    setRun(false);
+    end();
     if (!interrupted) return outcome;
     String text = "the execution was interrupted";
     return error("KeyboardInterrupt", text, "KeyboardInterrupt: " + text);

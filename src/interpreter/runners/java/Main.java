@@ -34,8 +34,11 @@ public class Main {
       if (!"execute".equals(frame.get("type"))) continue;
       Object id = frame.get("id");
       String code = (String) frame.get("code");
+      cells.begin(Boolean.TRUE.equals(frame.get("after_interrupt")));
       frames.send(Json.object("type", "started", "id", id, "execution_count", count + 1));
-      if (!code.isBlank()) {
+      if (code.isBlank()) {
+        cells.end();
+      } else {
         count++;
         variables.set(frame.get("env") instanceof Map<?, ?> env ? env : Map.of());
         output.begin(id);

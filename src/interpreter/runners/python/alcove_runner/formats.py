@@ -43,6 +43,9 @@ def install(shell):
     for kind in (DataFormatter, ChartFormatter):
         added = kind(parent=formatter)
         formatter.formatters[added.format_type] = added
+    # By name: pandas is not imported for it.
+    formatter.formatters["text/plain"].for_type_by_name("pandas.core.frame", "DataFrame", _print_frame)
+    formatter.formatters["text/html"].for_type_by_name("pandas.core.frame", "DataFrame", _frame_html)
     json = formatter.formatters["application/json"]
     json.for_type(list, _container)
     json.for_type(dict, _container)
@@ -52,15 +55,43 @@ def _columns(frame):
     columns = {}
     # By position: names of columns may repeat.
     for position, name in enumerate(frame.columns):
-        columns[name if isinstance(name, str) else str(name)] = _values(frame.iloc[:, position])
+        columns[name if isinstance(name, str) else jsonable.text_of(name)] = _values(frame.iloc[:, position])
     return columns
+
+
+def _print_frame(frame, printer, cycle):
+    printer.text(_shown(frame, repr))
+
+
+def _frame_html(frame):
+    return _shown(frame, lambda shown: shown._repr_html_())
+
+
+def _shown(frame, show):
+    try:
+        return show(frame)
+    except Exception:
+        # Some object has no text.
+        copy = frame.copy(deep=False)
+        for position, kind in enumerate(frame.dtypes):
+            if kind == object:
+                copy.isetitem(position, [jsonable.text_of(value) for value in frame.iloc[:, position]])
+        return show(copy)
 
 
 def _values(column):
     # Most columns are plain numbers: those need no look at each value's type.
     if type(column.dtype).__module__.startswith("numpy") and column.dtype.kind in "iub":
         return column.tolist()
-    return [jsonable.convert(value, default=str) for value in column]
+    return [_convert(value) for value in column]
+
+
+def _convert(value):
+    try:
+        return jsonable.convert(value, default=jsonable.text_of)
+    except Exception:
+        # A container inside itself, and objects that refuse to be looked at.
+        return jsonable.text_of(value)
 
 
 def _chart(figure):
@@ -76,5 +107,5 @@ def _chart(figure):
 def _container(value):
     try:
         return jsonable.convert(value)
-    except jsonable.NotJsonable:
+    except Exception:
         return None

@@ -10,6 +10,9 @@ import sys
 _PLAIN = (str, bool, type(None))
 # The interpreter takes frames of 256 levels.
 _MAX_DEPTH = 200
+# In one value: containers, and eights of items. Lists that hold each other twice are small, and endless
+# to write.
+_MAX_WORK = 2_000_000
 
 
 class NotJsonable(Exception):
@@ -19,32 +22,69 @@ class NotJsonable(Exception):
 def convert(value, *, default=None):
     """Returns what json.dumps takes. `default` is asked for unknown values; without one they raise
     NotJsonable."""
-    return _value(value, default, _MAX_DEPTH)
+    return _value(value, _Walk(default))
 
 
-def _value(value, default, levels):
+def text_of(value):
+    """The text of any value, whatever its own methods do."""
+    if isinstance(value, (dict, list, tuple)):
+        import reprlib
+
+        return reprlib.repr(value)
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__} whose text cannot be made>"
+
+
+class _Walk:
+    def __init__(self, default):
+        self.default = default
+        self.work_left = _MAX_WORK
+        self.path = set()
+
+    def enter(self, container):
+        """Before the container's items; leave() is not called after an error, which ends the walk."""
+        self.work_left -= 1 + len(container) // 8
+        if self.work_left < 0:
+            raise NotJsonable("too many items")
+        if len(self.path) >= _MAX_DEPTH:
+            raise NotJsonable("nested too deeply")
+        if id(container) in self.path:
+            raise NotJsonable("a container inside itself")
+        self.path.add(id(container))
+
+    def leave(self, container):
+        self.path.remove(id(container))
+
+
+def _value(value, walk):
     kind = type(value)
     if kind in _PLAIN:
         return value
     if kind is int:
-        return _integer(value, default)
+        return _integer(value, walk.default)
     if kind is float:
         return _number(value)
     if isinstance(value, enum.Enum):
-        return _value(value.value, default, levels)
-    if isinstance(value, (dict, list, tuple)) and levels == 0:
-        raise NotJsonable("nested too deeply")
+        return _value(value.value, walk)
     if isinstance(value, dict):
-        return {_key(key, default): _value(item, default, levels - 1) for key, item in value.items()}
+        walk.enter(value)
+        made = {_key(key, walk): _value(item, walk) for key, item in value.items()}
+        walk.leave(value)
+        return made
     if isinstance(value, (list, tuple)):
-        return [_value(item, default, levels - 1) for item in value]
+        walk.enter(value)
+        made = [_value(item, walk) for item in value]
+        walk.leave(value)
+        return made
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
-        return _integer(int(value), default)
+        return _integer(int(value), walk.default)
     if isinstance(value, float):
         return _number(float(value))
-    return _special(value, default, levels)
+    return _special(value, walk)
 
 
 def _integer(value, default):
@@ -56,7 +96,7 @@ def _integer(value, default):
     raise NotJsonable("an integer of more than 64 bits")
 
 
-def _special(value, default, levels):
+def _special(value, walk):
     if _is_missing(value):
         return None
     if isinstance(value, (datetime.date, datetime.time)):
@@ -66,28 +106,28 @@ def _special(value, default, levels):
         if isinstance(value, numpy.datetime64):
             return str(value)
         if isinstance(value, numpy.ndarray):
-            return _value(value.tolist(), default, levels)
+            return _value(value.tolist(), walk)
         if isinstance(value, numpy.generic):
             item = value.item()
             # A type that Python has no match for (longdouble) gives itself back.
-            return float(item) if isinstance(item, numpy.generic) else _value(item, default, levels)
-    if default is not None:
-        return default(value)
+            return float(item) if isinstance(item, numpy.generic) else _value(item, walk)
+    if walk.default is not None:
+        return walk.default(value)
     raise NotJsonable(type(value).__name__)
 
 
-def _key(key, default):
+def _key(key, walk):
     if type(key) is str:
         return key
     if key is None:
         return "null"
     if key is True or key is False:
         return "true" if key else "false"
-    plain = _value(key, default, _MAX_DEPTH)
+    plain = _value(key, walk)
     if isinstance(plain, (str, int, float)):
         return str(plain)
-    if default is not None:
-        return str(key)
+    if walk.default is not None:
+        return walk.default(key)
     raise NotJsonable(f"a key of type {type(key).__name__}")
 
 
@@ -118,4 +158,4 @@ def _entry(mime, value):
         return base64.b64encode(value).decode()
     if type(value) is str:
         return value
-    return convert(value, default=str)
+    return convert(value, default=text_of)

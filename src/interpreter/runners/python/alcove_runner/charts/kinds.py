@@ -5,7 +5,7 @@
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle, Wedge
+from matplotlib.patches import Rectangle, Shadow, Wedge
 from matplotlib.text import Text
 
 from alcove_runner.charts import bars, boxes, pies, points
@@ -22,7 +22,8 @@ def _kind(axes):
     if axes.name == "3d":
         # Points have two coordinates.
         return "unknown", None
-    artists = [child for child in axes._children if not isinstance(child, Text)]
+    # A shadow shows again what its patch shows.
+    artists = [child for child in axes._children if not isinstance(child, (Text, Shadow))]
     if boxes.recorded(axes):
         return "box_and_whisker", boxes.describe
     if _all(artists, Line2D):
