@@ -79,6 +79,7 @@ void Flow::sandbox_ended() {
 }
 
 void Flow::still_here() {
+  if (tunneling_) return tunnel_stuck();
   if (dialing_ == nullptr && !side_.running()) return side_.start(watch());
   // The service does not open its port, or does not take the body: meanwhile nobody reads from the
   // client, whose end may lie behind much data.

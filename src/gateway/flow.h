@@ -84,6 +84,7 @@ class Flow final : public Interruptible, public Patrolled {
   Task<Result<size_t>> pass_piece(http::BodyReader& body, BodyBuffer& buffer);
   Task<void> tunnel(http::ResponseHead head);
   Task<void> copy(net::Stream& from, net::Stream& to);
+  void tunnel_stuck();
   // Takes from the answer what is not for the client.
   void clean_answer(http::ResponseHead& head) const;
   Task<void> answer_failure(Error error);
@@ -124,6 +125,9 @@ class Flow final : public Interruptible, public Patrolled {
   bool client_gone_ = false;
   // A head is on its way to the client: from now on failures can only cut the connection.
   bool answering_ = false;
+  bool tunneling_ = false;
+  // The service must take some of what a client sent through a tunnel before it left.
+  bool write_limited_ = false;
   // One end of a tunnel has said all.
   bool half_closed_ = false;
   // The side tasks are being ended: what they see now means nothing.

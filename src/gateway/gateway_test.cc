@@ -445,6 +445,41 @@ TEST_F(GatewayLifeTest, ATunnelWithOneEndClosedAndTheOtherSilentEnds) {
   }
 }
 
+TEST_F(GatewayLifeTest, ATunnelWhoseClientHasLeftEndsAlthoughTheServiceTakesNoMore) {
+  replace_gateway({.tunnel_linger = std::chrono::milliseconds(50)});
+  RawPeer client = connect();
+  client.send(request("GET /ws", kServicePort, "Connection: Upgrade\r\nUpgrade: x\r\n"));
+  RawPeer service = service_.accept();
+  service.read_until("\r\n\r\n");
+  service.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n");
+  client.read_until("\r\n\r\n");
+  client.send_until_blocked(/*quiet_ms=*/200, /*most=*/200'000'000);
+  // As long as both ends are there, nobody minds.
+  const auto connections = [this] { return server_->connection_count(); };
+  EXPECT_EQ(on_loop(connections), 1u);
+  client.reset();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (on_loop(connections) > 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(on_loop(connections), 0u);
+}
+
+TEST_F(GatewayLifeTest, ATunnelWhoseClientSaysNoMoreCarriesTheRestToASlowService) {
+  RawPeer client = connect();
+  client.send(request("GET /ws", kServicePort, "Connection: Upgrade\r\nUpgrade: x\r\n"));
+  RawPeer service = service_.accept();
+  service.read_until("\r\n\r\n");
+  service.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n");
+  client.read_until("\r\n\r\n");
+  const size_t sent = client.send_until_blocked(/*quiet_ms=*/200, /*most=*/200'000'000);
+  client.shutdown_write();
+  // Long enough for the patrol.
+  EXPECT_TRUE(client.is_silent(100));
+  service.read_bytes(sent);
+  EXPECT_EQ(service.read_to_end(), RawPeer::End::kClosed);
+}
+
 TEST_F(GatewayLifeTest, ARefusedUpgradeIsAnOrdinaryAnswer) {
   RawPeer client = connect();
   client.send(request("GET /ws", kServicePort, "Connection: Upgrade\r\nUpgrade: websocket\r\n"));

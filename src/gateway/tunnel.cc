@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the alcove authors
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,7 @@ namespace asio = boost::asio;
 Task<void> Flow::tunnel(http::ResponseHead head) {
   // The watcher gives way: what the client sends now is data.
   co_await stop_sides();
+  tunneling_ = true;
   answering_ = true;
   clean_answer(head);
   if (!co_await exchange_.start(std::move(head), /*length=*/0)) co_return cut();
@@ -48,12 +50,28 @@ Task<void> Flow::copy(net::Stream& from, net::Stream& to) {
       to.set_read_deadline(std::chrono::steady_clock::now() + loop_->tunnel_linger);
       co_return to.shutdown_write();
     }
-    if (!co_await to.write({buffer.span().data(), *read})) co_return cut();
+    const bool to_service = &to == &upstream_->stream();
+    if (to_service) loop_->patrol->add(*this);
+    const auto sent = co_await to.write({buffer.span().data(), *read});
+    if (to_service) Patrol::remove(*this);
+    if (!sent) co_return cut();
+    if (to_service && write_limited_) {
+      to.set_write_deadline(std::nullopt);
+      write_limited_ = false;
+    }
     if (half_closed_) {
       from.set_read_deadline(std::chrono::steady_clock::now() + loop_->tunnel_linger);
     }
     buffer.adapt(*read);
   }
+}
+
+// The service takes nothing, so nobody reads from the client: one that is gone would not be missed
+// as long as the service is silent, too.
+void Flow::tunnel_stuck() {
+  if (!exchange_.client_hung_up()) return loop_->patrol->add(*this);
+  write_limited_ = true;
+  upstream_->stream().set_write_deadline(std::chrono::steady_clock::now() + loop_->tunnel_linger);
 }
 
 }  // namespace alcove::gateway

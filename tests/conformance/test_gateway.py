@@ -231,55 +231,6 @@ def test_closed_port_as_json(created):
     }
 
 
-def _ask_closed_port(box):
-    """A request that has been sent and not been answered."""
-    peer = socket.create_connection((_ORIGIN.hostname, _ORIGIN.port), timeout=10)
-    peer.sendall(f"GET / HTTP/1.1\r\nHost: {_host(8123, box)}\r\nConnection: close\r\n\r\n".encode())
-    return peer
-
-
-def _answer(peer):
-    with peer:
-        response = http.client.HTTPResponse(peer)
-        response.begin()
-        return response.status, dict(response.getheaders()), json.loads(response.read())
-
-
-def test_only_so_many_wait_for_a_service(created):
-    """For a moment after a command was started, a closed port is waited for; more than 128 at a time are told to come again."""
-    box = created()
-    _run(box, "true")
-    answers = [_answer(peer) for peer in [_ask_closed_port(box["sandboxID"]) for _ in range(200)]]
-    refused = [(headers, body) for status, headers, body in answers if status == 429]
-    assert {status for status, _, _ in answers} == {429, 502} and len(refused) <= 200 - 128
-    for headers, body in refused:
-        assert headers["Retry-After"] == "1" and headers["Content-Type"] == "application/json; charset=utf-8"
-        assert body == {
-            "sandboxId": box["sandboxID"],
-            "message": "Too many requests wait for services of the sandbox to start",
-            "port": 8123,
-            "connectionLimit": 128,
-            "code": 429,
-        }
-    # Another sandbox has places of its own.
-    other = created()
-    _run(other, "true")
-    waiting = [_ask_closed_port(box["sandboxID"]) for _ in range(128)]
-    assert _answer(_ask_closed_port(other["sandboxID"]))[0] == 502
-    for peer in waiting:
-        peer.close()
-
-
-def test_who_leaves_does_not_wait_for_a_service(created):
-    box = created()
-    _run(box, "true")
-    waiting = [_ask_closed_port(box["sandboxID"]) for _ in range(128)]
-    for peer in waiting:
-        peer.close()
-    time.sleep(0.2)
-    assert _answer(_ask_closed_port(box["sandboxID"]))[0] == 502
-
-
 def _assert_page(reply, status, *texts):
     assert reply.status == status
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
