@@ -14,8 +14,12 @@
 namespace alcove::interpreter {
 namespace {
 
-// Each is a process of tens of megabytes: a loop that makes contexts ends with a clear error.
+// A loop that makes contexts ends with a clear error: in a large sandbox by this number, in others
+// by the memory that is left. Without that, kernels with somebody's variables would be killed.
 constexpr size_t kMaxContexts = 256;
+constexpr uint64_t kMebibyte = uint64_t{1} << 20;
+// A kernel of any language, and something to begin with.
+constexpr uint64_t kMemoryOfOne = 128 * kMebibyte;
 
 bool is_directory(const std::string& path) {
   struct stat info{};
@@ -66,6 +70,12 @@ Task<Result<ContextTable::ContextPtr>> ContextTable::create(const std::string& l
   if (!directory.starts_with('/')) directory = cat(options_.directory, "/", directory);
   if (!cwd.empty() && !is_directory(directory)) {
     co_return fail(Code::kInvalidArgument, cat("cwd '", cwd, "' is not a directory"));
+  }
+  if (const auto memory = options_.free_memory(); memory && *memory < kMemoryOfOne) {
+    co_return fail(Code::kResourceExhausted,
+                   cat("not enough memory for one more context: ", *memory / kMebibyte,
+                       " MiB are free, and it needs ", kMemoryOfOne / kMebibyte,
+                       " MiB; remove contexts that are not used"));
   }
   ALCOVE_CO_TRY_ASSIGN(ContextPtr context, add(language, directory));
   if (auto started = co_await context->warm_up(); !started) {

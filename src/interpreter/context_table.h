@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ class ContextTable {
     std::string directory = "/home/user";
     // Of all kernels.
     std::vector<std::string> environment;
+    // Bytes that a further kernel could have; nothing if that is not known.
+    std::function<std::optional<uint64_t>()> free_memory = [] { return std::optional<uint64_t>(); };
   };
 
   ContextTable(const boost::asio::any_io_executor& executor, KernelFactory factory, Options options)
@@ -37,7 +40,9 @@ class ContextTable {
   void start();
 
   using ContextPtr = std::shared_ptr<Context>;
-  // A new one whose kernel runs. kInvalidArgument for a directory that cannot be one.
+  // A new one whose kernel runs. kInvalidArgument for a directory that cannot be one,
+  // kResourceExhausted if there are too many, or so little memory that a kernel would have to end
+  // for it.
   Task<Result<ContextPtr>> create(const std::string& language, const std::string& cwd);
   // Made if there is none; its kernel may not run yet.
   Result<ContextPtr> find_default(const std::string& language);

@@ -26,6 +26,7 @@ class ContextTableTest : public ::testing::Test {
   boost::asio::io_context loop_;
   FakeKernels kernels_{loop_.get_executor()};
   std::string directory_;
+  std::optional<uint64_t> memory_;
   ContextTable table_{
       loop_.get_executor(),
       [this](const std::string& language, KernelSetup setup) -> Result<std::unique_ptr<Kernel>> {
@@ -33,7 +34,7 @@ class ContextTableTest : public ::testing::Test {
         directory_ = setup.directory;
         return kernels_.make();
       },
-      {.directory = "/usr", .environment = {}}};
+      {.directory = "/usr", .environment = {}, .free_memory = [this] { return memory_; }}};
 };
 
 TEST_F(ContextTableTest, StartListsTheDefaultsAndStartsPythonOnly) {
@@ -92,6 +93,18 @@ TEST_F(ContextTableTest, NothingIsListedOfWhatCouldNotBeMade) {
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().message(), "no such luck");
   EXPECT_TRUE(table_.list().empty());
+}
+
+TEST_F(ContextTableTest, NoneIsMadeForWhichAnotherWouldHaveToEnd) {
+  memory_ = uint64_t{64} << 20;
+  const auto made = run(loop_, table_.create("python", ""));
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), Code::kResourceExhausted);
+  EXPECT_NE(made.error().message().find("64 MiB are free"), std::string::npos);
+  EXPECT_TRUE(table_.list().empty());
+  EXPECT_EQ(kernels_.made(), 0);
+  memory_ = uint64_t{1} << 30;
+  EXPECT_TRUE(run(loop_, table_.create("python", "")));
 }
 
 TEST_F(ContextTableTest, ThereIsAnEnd) {

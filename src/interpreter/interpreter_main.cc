@@ -23,6 +23,7 @@
 #include "interpreter/jupyter_kernel.h"
 #include "interpreter/kernel_processes.h"
 #include "interpreter/languages.h"
+#include "interpreter/memory_left.h"
 #include "interpreter/process_list.h"
 #include "interpreter/runner_files.h"
 #include "interpreter/runner_kernel.h"
@@ -128,7 +129,9 @@ Result<void> run(const Flags& flags) {
         return std::make_unique<RunnerKernel>(loop.get_executor(), *reaper, *std::move(command),
                                               std::move(setup));
       },
-      {.directory = flags.directory, .environment = kernel_environment()});
+      {.directory = flags.directory, .environment = kernel_environment(), .free_memory = [] {
+         return memory_left();
+       }});
   Service service(loop.get_executor(), contexts);
   http::Server server(loop, [&](http::Exchange& exchange) { return service.handle(exchange); });
   ALCOVE_TRY(server.serve(std::move(listener)));

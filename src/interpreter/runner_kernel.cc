@@ -100,6 +100,7 @@ Task<Result<void>> RunnerKernel::start() {
         (void)pipe->collect();
         if (auto event = pipe->take_last()) said += std::get<StreamOutput>(*event).text;
       }
+      if (said.empty()) said = "it said nothing; perhaps there is no memory left";
       constexpr size_t kMostSaid = 2000;
       if (said.size() > kMostSaid) said.erase(0, said.size() - kMostSaid);
       co_return fail(Code::kUnavailable, cat("the kernel ended at its start: ", said));

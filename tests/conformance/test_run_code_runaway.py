@@ -8,7 +8,7 @@ import time
 
 import e2b_code_interpreter
 import pytest
-from e2b import TimeoutException
+from e2b import SandboxException, TimeoutException
 from harness import Client, eventually, got, raises
 from interpreter.client import printed, run, start, succeed
 
@@ -83,6 +83,19 @@ async def test_ten_gigabytes_of_memory(sandbox, other):
     assert execution.error.name in ("MemoryError", "ContextRestarting")
     assert (await succeed(sandbox, "1 + 1")).text == "2"
     await _assert_unharmed(sandbox, other)
+
+
+async def test_contexts_without_end(sandbox, other):
+    # Refused before memory is so short that a kernel with somebody's variables is killed.
+    with raises(SandboxException) as refused:
+        for _ in range(300):
+            context = await got(sandbox.create_code_context())
+            await succeed(sandbox, "block = bytearray(b'x' * 20 * 2**20)", context=context)
+    assert "Failed to create context: not enough memory for one more context" in str(refused.value)
+    await _assert_unharmed(sandbox, other)
+    assert (await succeed(sandbox, "len(block)", context=context)).text == str(20 * 2**20)
+    await got(sandbox.remove_code_context(context))
+    assert (await got(sandbox.create_code_context())).language == "python"
 
 
 async def test_much_output(sandbox, other):

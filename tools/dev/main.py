@@ -143,8 +143,10 @@ def _up(options):
         console.step(f"serving; settings for clients will be in {server.env_file} (Ctrl-C stops the server)")
         server.run_in_foreground()
     with console.timed("starting the server"):
-        server.wait_until_ready(server.start_detached())
+        process = server.start_detached()
+        server.wait_until_ready(process)
     _show_settings(server)
+    server.check_templates(process)
 
 
 def _serve_options(options):

@@ -5,6 +5,7 @@
 import dataclasses
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -21,6 +22,8 @@ import paths
 # The first start builds the default templates: three minutes on an ordinary machine, more on a slow one.
 _READY_LIMIT = 1200
 _STOP_LIMIT = 60
+# What the server says of a template (src/main/template_preparer.cc).
+_FAILED_TEMPLATE = re.compile(r"\btemplate (\S+) cannot be built: (.*)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,9 +99,12 @@ class Server:
         self._prepare()
         self.log_file.parent.mkdir(exist_ok=True)
         with open(self.log_file, "ab") as log:
+            before = log.tell()
             process = subprocess.Popen(
                 self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=self.environ
             )
+        # Where in the log this server's own words begin.
+        process.log_start = before
         self.pid_file.write_text(f"{process.pid}\n")
         return process
 
@@ -113,12 +119,30 @@ class Server:
             status, text = self._health()
             if status == 200:
                 return
+            if _FAILED_TEMPLATE.search(text):
+                # The one without which no server gets ready.
+                raise console.DevError(f"{text}\n{self._remedy()}")
             if text and text != shown:
                 console.say(f"    {text}")
                 shown = text
             time.sleep(0.1)
         raise console.DevError(
             f"the server was not ready within {console.minutes(limit)}:\n{console.tail_of(self.log_file)}"
+        )
+
+    def check_templates(self, process):
+        """Fails if a template could not be built since the process was started: creates of it are refused."""
+        with open(self.log_file, "rb") as log:
+            log.seek(process.log_start)
+            failures = dict(_FAILED_TEMPLATE.findall(log.read().decode(errors="replace")))
+        if failures:
+            told = "\n".join(f"template {name} cannot be built: {why}" for name, why in failures.items())
+            raise console.DevError(f"{told}\nThe server runs without {' and '.join(failures)}. {self._remedy()}")
+
+    def _remedy(self):
+        return (
+            f"What the build said is in {self.log_file}. Most often a download failed. Once its cause is removed,\n"
+            "`./dev down` and `./dev up --detach` try again, and keep what was built already."
         )
 
     def stop(self):
