@@ -29,6 +29,7 @@ constexpr std::chrono::seconds kLongestClearPause{60};
 
 Result<void> LocalNode::adopt_existing() {
   ALCOVE_TRY_ASSIGN(std::vector<store::Sandbox> records, deps_.store.list_sandboxes());
+  correct_for_clock(records);
   TakenOver taken_over = take_over(std::move(records));
   set_unclear(taken_over.unclear);
   std::set<SandboxId> keep;

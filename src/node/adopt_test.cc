@@ -27,7 +27,6 @@ TEST_F(LocalNodeTest, AdoptsTheLivingAndClearsTheRest) {
     ASSERT_TRUE(uppers_.create(SandboxId(id), 1));
   }
   driver_.adoptable = {"ialive", "iexpired"};
-  std::filesystem::create_directories(dir_.path() + "/agents");
   for (const char* hash : {"old-agent", "agent-hash", "older-agent"}) {
     std::filesystem::create_directory(dir_.path() + "/agents/" + hash);
   }
@@ -89,7 +88,6 @@ TEST_F(LocalNodeTest, AStoreThatFailsDoesNotStopAStart) {
     ASSERT_TRUE(store_.put_sandbox(record));
   }
   driver_.adoptable = {"ialive", "iexpired"};
-  std::filesystem::create_directories(dir_.path() + "/agents");
   std::atomic<bool> broken{true};
   store_.before_call = [&](std::string_view call) -> Result<void> {
     if (broken && call == "end_sandbox") return fail(Code::kInternal, "disk on fire");
@@ -123,7 +121,6 @@ TEST_F(LocalNodeTest, AStoreThatIsSlowToFailIsAskedForOneEndAtATime) {
     ASSERT_TRUE(store_.put_sandbox(stored(cat("iexpired", i).c_str(), now - 1s)));
     driver_.adoptable.insert(cat("iexpired", i));
   }
-  std::filesystem::create_directories(dir_.path() + "/agents");
   std::atomic<int> asked{0};
   store_.before_call = [&](std::string_view call) -> Result<void> {
     if (call != "end_sandbox") return {};
@@ -141,7 +138,6 @@ TEST_F(LocalNodeTest, WhatCouldNotBeClearedAwayAtAStartIsTriedAgain) {
   for (const char* id : {"iorphan", "iother"}) ASSERT_TRUE(uppers_.create(SandboxId(id), 1));
   driver_.fail_sweep = true;
   uppers_.failing_removals_ = 1;
-  std::filesystem::create_directories(dir_.path() + "/agents");
   ASSERT_TRUE(node_->adopt_existing());
   EXPECT_EQ(uppers_.list()->size(), 1u);
   loops_.start();
@@ -165,7 +161,6 @@ TEST_F(LocalNodeTest, EndAllEndsAlsoWhatWasNotTakenOver) {
   }
   driver_.adoptable = {"ialive"};
   driver_.unclear = {"iunclear"};
-  std::filesystem::create_directories(dir_.path() + "/agents");
   ASSERT_TRUE(node_->adopt_existing());
   node_->end_all();
   EXPECT_TRUE(nothing_left());
@@ -178,7 +173,6 @@ TEST_F(LocalNodeTest, AdoptsTheLivingAlthoughTheDeadDoNotGo) {
   ASSERT_TRUE(store_.put_sandbox(stored("ialive", clock_.now() + 1h)));
   driver_.adoptable = {"ialive"};
   driver_.fail_sweep = true;
-  std::filesystem::create_directories(dir_.path() + "/agents");
   ASSERT_TRUE(node_->adopt_existing());
   EXPECT_NE(node_->find(SandboxId("ialive")), nullptr);
 }

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "net/event_loops.h"
 #include "net/timer.h"
+#include "node/clock_mark.h"
 #include "node/local_node.h"
 
 namespace alcove::node {
@@ -20,8 +21,6 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kClockCheck{1};
-// Less is a clock that is kept right, not one that is set.
-constexpr std::chrono::seconds kSmallestStep{1};
 
 Error gone(const SandboxId& id) {
   return Error(Code::kNotFound, cat("sandbox ", id.str(), " was not found"));
@@ -81,19 +80,36 @@ Task<void> LocalNode::follow_clock() {
     co_await net::sleep_for(kClockCheck);
     const auto now = offset();
     const auto step = now - std::exchange(known, now);
-    if (std::chrono::abs(step) < kSmallestStep) continue;
+    if (std::chrono::abs(step) < kSmallestClockStep) continue;
     log_warn(cat("the system's clock was set by ",
                  std::chrono::round<std::chrono::seconds>(step).count(),
                  " s; sandboxes end when they would have"));
     auto corrected = co_await deps_.store_pool.run([this]() -> Result<void> {
-      correct_ends();
+      ALCOVE_TRY(correct_ends());
+      ALCOVE_TRY(note_clock(deps_.store, deps_.clock));
       return {};
     });
     if (!corrected) log_warn(cat("keep the ends of sandboxes: ", corrected.error().message()));
   }
 }
 
-void LocalNode::correct_ends() {
+void LocalNode::correct_for_clock(std::vector<store::Sandbox>& records) {
+  const auto step = note_clock(deps_.store, deps_.clock);
+  if (!step) return log_warn(cat("note the system's clock: ", step.error().message()));
+  if (*step == WallTime::duration{}) return;
+  log_warn(cat("the system's clock was set by ",
+               std::chrono::round<std::chrono::seconds>(*step).count(),
+               " s since the last server noted it; sandboxes end when they would have"));
+  for (store::Sandbox& record : records) record.end_at += *step;
+  for (const store::Sandbox& record : records) {
+    if (auto stored = deps_.store.set_sandbox_end(record.id, record.end_at); !stored) {
+      return log_warn(cat("keep the ends of sandboxes: ", stored.error().message()));
+    }
+  }
+}
+
+Result<void> LocalNode::correct_ends() {
+  Result<void> result;
   for (const SandboxPtr& sandbox : running()) {
     const std::lock_guard one_at_a_time(sandbox->end_mutex());
     const auto expiry = sandbox->end_time().expiry;
@@ -101,12 +117,13 @@ void LocalNode::correct_ends() {
                                                     expiry - steady_clock::now());
     sandbox->set_end({.at = end_at, .expiry = expiry});
     const SandboxId& id = sandbox->record().id;
+    // A store that fails is not asked for each of them.
+    if (!result) continue;
+    auto stored = deps_.store.set_sandbox_end(id, end_at);
     // Of one that ends meanwhile there is no record.
-    if (auto stored = deps_.store.set_sandbox_end(id, end_at);
-        !stored && stored.error().code() != Code::kNotFound) {
-      log_warn(cat("store the end of sandbox ", id.str(), ": ", stored.error().message()));
-    }
+    if (!stored && stored.error().code() != Code::kNotFound) result = std::move(stored);
   }
+  return result;
 }
 
 }  // namespace alcove::node

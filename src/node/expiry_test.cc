@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <filesystem>
 #include <string_view>
 #include <thread>
 
@@ -71,8 +70,36 @@ TEST_F(LocalNodeTest, MoreTimeThatCouldNotBeStoredIsNotGiven) {
   EXPECT_TRUE(eventually([&] { return !(*made)->running(); }));
 }
 
+TEST_F(LocalNodeTest, AClockThatWasSetWhileNoServerRanMovesNoEnd) {
+  ASSERT_TRUE(node_->adopt_existing());  // an earlier server, which notes the clock
+  const WallTime begin = clock_.now();
+  const auto end_of = [&](const char* id) {
+    const auto records = store_.list_sandboxes();
+    for (const store::Sandbox& record : *records) {
+      if (record.id.str() == id) return record.end_at - clock_.now();
+    }
+    return WallTime::duration::min();
+  };
+  for (const auto step : {3600s, -7200s}) {
+    ASSERT_TRUE(store_.put_sandbox(stored("ibrief", clock_.now() + 100s)));
+    ASSERT_TRUE(store_.put_sandbox(stored("iover", clock_.now() - 1s)));
+    driver_.adoptable = {"ibrief", "iover"};
+    clock_.set_ahead((clock_.now() - begin > 1800s ? 3600s : 0s) + step);
+    make_node();
+    ASSERT_TRUE(node_->adopt_existing());
+    EXPECT_NE(node_->find(SandboxId("ibrief")), nullptr) << step.count();
+    EXPECT_EQ(node_->find(SandboxId("iover")), nullptr) << step.count();
+    EXPECT_GT(end_of("ibrief"), 90s);
+    EXPECT_LE(end_of("ibrief"), 100s);
+    // It is a step once only.
+    make_node();
+    ASSERT_TRUE(node_->adopt_existing());
+    EXPECT_LE(end_of("ibrief"), 100s);
+    EXPECT_GT(end_of("ibrief"), 90s);
+  }
+}
+
 TEST_F(LocalNodeTest, AClockThatIsSetNeitherEndsNorKeepsSandboxes) {
-  std::filesystem::create_directories(dir_.path() + "/agents");
   ASSERT_TRUE(node_->adopt_existing());
   loops_.start();
   const auto lasting = wait(node_->create(request(300s)));

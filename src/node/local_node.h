@@ -91,7 +91,9 @@ class LocalNode final : public Node {
   Result<WallTime> change_end(const SandboxId& id, WallTime end_at, Change change);
   // Keeps ends where they are in time when somebody sets the system's clock.
   Task<void> follow_clock();
-  void correct_ends();
+  Result<void> correct_ends();
+  // The same for records of an earlier server, if the clock was set since it last looked.
+  void correct_for_clock(std::vector<store::Sandbox>& records);
   // Takes it out of the registry, ends it and makes that durable; the clean-up follows in the
   // background.
   Task<Result<void>> retire(SandboxPtr sandbox, Ending ending);

@@ -210,7 +210,6 @@ TEST_F(LocalNodeTest, LogsOfWhatEndsAtOrAfterAStartHaveTheirProcessesToo) {
   ASSERT_TRUE(store_.put_sandbox(stored("iexpired", now - 1s)));
   ASSERT_TRUE(store_.put_sandbox(stored("ialive", now + 1h)));
   driver_.adoptable = {"iexpired", "ialive"};
-  std::filesystem::create_directories(dir_.path() + "/agents");
   journal_ = kJournal;
   loops_.start();  // the agent's; a real start adopts before it
   ASSERT_TRUE(node_->adopt_existing());
@@ -230,7 +229,6 @@ TEST_F(LocalNodeTest, AgentsThatHangDoNotHoldUpAStart) {
     ASSERT_TRUE(store_.put_sandbox(stored(cat("iexpired", i).c_str(), clock_.now() - 1s)));
     driver_.adoptable.insert(cat("iexpired", i));
   }
-  std::filesystem::create_directories(dir_.path() + "/agents");
   on_journal_ = send_nothing;
   loops_.start();
   const auto begin = std::chrono::steady_clock::now();

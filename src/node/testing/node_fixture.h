@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -85,6 +86,12 @@ class LocalNodeTest : public ::testing::Test {
     auto listener = net::make_listener("127.0.0.1", 0);
     driver_.state->agent_port = *net::local_port(*listener);
     EXPECT_TRUE(agent_->serve(std::move(*listener)));
+    std::filesystem::create_directories(dir_.path() + "/agents");
+    make_node();
+  }
+
+  // Also as the next server, while the loops do not run.
+  void make_node() {
     node_.emplace(LocalNode::Dependencies{.loop = loops_.loop(0),
                                           .driver = driver_,
                                           .uppers = uppers_,
