@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "agent/byte_ranges.h"
+#include "agent/content_sniff.h"
 #include "agent/download_rules.h"
 #include "agent/file_io.h"
 #include "agent/gzip.h"
