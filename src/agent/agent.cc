@@ -16,12 +16,6 @@
 namespace alcove::agent {
 namespace {
 
-// File systems that hang take threads away for good, so there are more than cores, and spare ones
-// for when all of them hang; they exist only while there is work.
-constexpr size_t kFileThreads = 16;
-constexpr size_t kSpawnThreads = 8;
-constexpr size_t kSpareThreads = 240;
-constexpr size_t kMaxQueued = 4096;
 constexpr uint64_t kMaxInitBody = 4ull << 20;
 // Longer than a pool thread lingers and ended processes are kept, so that their memory is free.
 constexpr std::chrono::seconds kQuietTime = ProcessTable::kRetention + std::chrono::seconds(5);
@@ -59,13 +53,11 @@ Result<std::unique_ptr<Agent>> Agent::create(boost::asio::io_context& loop, Agen
 Agent::Agent(boost::asio::io_context& loop, AgentOptions options,
              std::unique_ptr<ChildReaper> reaper)
     : reaper_(std::move(reaper)),
-      file_pool_("files", kFileThreads, kMaxQueued, kSpareThreads),
-      spawn_pool_("spawn", kSpawnThreads, kMaxQueued, kSpareThreads),
       state_(std::move(options.identity_directory), std::move(options.path_variable)),
-      processes_(loop.get_executor(), *reaper_, spawn_pool_),
+      processes_(loop.get_executor(), *reaper_, spawn_pools_),
       process_service_(state_, users_, processes_),
-      filesystem_service_(loop.get_executor(), state_, users_, file_pool_),
-      files_service_(state_, users_, file_pool_),
+      filesystem_service_(loop.get_executor(), state_, users_, file_pools_),
+      files_service_(state_, users_, file_pools_),
       memory_saver_(loop.get_executor(), kQuietTime),
       server_(loop, [this](http::Exchange& exchange) { return handle(exchange); }),
       loop_(loop) {}

@@ -11,6 +11,7 @@
 
 #include "agent/agent_state.h"
 #include "agent/companion.h"
+#include "agent/file_pools.h"
 #include "agent/files_service.h"
 #include "agent/filesystem_service.h"
 #include "agent/memory_saver.h"
@@ -23,7 +24,6 @@
 #include "base/unique_fd.h"
 #include "http/exchange.h"
 #include "http/server.h"
-#include "net/blocking_pool.h"
 #include "net/task.h"
 
 namespace alcove::agent {
@@ -60,9 +60,9 @@ class Agent {
   Task<void> journal(http::Exchange& exchange);
 
   std::unique_ptr<ChildReaper> reaper_;
-  // Two pools, so that a file system that hangs does not keep commands from starting.
-  net::BlockingPool file_pool_;
-  net::BlockingPool spawn_pool_;
+  // Apart, so that a file system that hangs does not keep commands from starting.
+  FilePools file_pools_;
+  SpawnPools spawn_pools_;
   AgentState state_;
   UserDatabase users_;
   ProcessTable processes_;

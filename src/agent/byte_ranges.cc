@@ -36,7 +36,8 @@ std::optional<ByteRange> parse_range(std::string_view text, uint64_t size) {
 Selection select_ranges(const http::Headers& headers, uint64_t size, int64_t modified) {
   const Selection whole;
   const auto header = headers.get("Range");
-  if (!header || !header->starts_with("bytes=")) return whole;
+  // Nothing of an empty file can be outside of it: clients that always send a range get the file.
+  if (!header || !header->starts_with("bytes=") || size == 0) return whole;
   if (const auto condition = headers.get("If-Range")) {
     // Without ETags only an exact date can match.
     if (parse_http_date(*condition) != modified) return whole;

@@ -38,6 +38,12 @@ TEST(SelectRanges, WhatIsNotUnderstoodGetsTheWholeFile) {
   }
 }
 
+TEST(SelectRanges, AnEmptyFileIsAlwaysWhole) {
+  for (const char* range : {"bytes=0-", "bytes=0-0", "bytes=-1", "bytes=5-9"}) {
+    EXPECT_EQ(select(range, 0).kind, Selection::Kind::kWhole) << range;
+  }
+}
+
 TEST(SelectRanges, SeveralInTheirOrder) {
   EXPECT_EQ(select("bytes=7-8, 0-1 ,,-1").parts, (Ranges{{7, 2}, {0, 2}, {9, 1}}));
   EXPECT_EQ(select("bytes=0-1,50-60").parts, (Ranges{{0, 2}}));

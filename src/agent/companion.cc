@@ -41,12 +41,10 @@ void Companion::start(std::vector<std::string> environment) {
 }
 
 void Companion::launch(std::shared_ptr<State> state) {
-  state->reaper.expect_start();
   const auto pid = start_program({.argv = {state->program, "--listen-fd", "3"},
                                   .environment = state->environment,
                                   .fds = {-1, -1, kStandardError, state->listener.get()}});
   if (!pid) {
-    state->reaper.forget_start();
     log_error(pid.error().message());
     net::spawn(state->executor, launch_later(state));
     return;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "agent/byte_ranges.h"
+#include "agent/content_sniff.h"
 #include "agent/download_rules.h"
 #include "agent/file_io.h"
 #include "agent/gzip.h"
@@ -114,7 +115,7 @@ Opened open_download(const std::string& path) {
 }
 
 // One piece of a file, read on the pool.
-Task<Result<std::string>> read_piece(net::BlockingPool& pool, std::shared_ptr<UniqueFd> fd,
+Task<Result<std::string>> read_piece(FileJobs& jobs, std::shared_ptr<UniqueFd> fd,
                                      std::optional<uint64_t> offset, size_t limit) {
   auto job = [file = std::move(fd), offset, limit]() -> Result<std::string> {
     std::string piece(limit, '\0');
@@ -128,13 +129,13 @@ Task<Result<std::string>> read_piece(net::BlockingPool& pool, std::shared_ptr<Un
       return piece;
     }
   };
-  return pool.run(std::move(job));
+  return jobs.run(std::move(job));
 }
 
 // Bytes of the file as part of the body. False if the connection was cut, because the file cannot
 // be read any more: the head has been sent.
-Task<bool> send_bytes(http::Exchange& exchange, net::BlockingPool& pool,
-                      std::shared_ptr<UniqueFd> fd, ByteRange range, bool local) {
+Task<bool> send_bytes(http::Exchange& exchange, FileJobs& jobs, std::shared_ptr<UniqueFd> fd,
+                      ByteRange range, bool local) {
   if (local) {
     if (co_await exchange.send_file(fd->get(), range.offset, range.count)) co_return true;
     exchange.abort();
@@ -142,7 +143,7 @@ Task<bool> send_bytes(http::Exchange& exchange, net::BlockingPool& pool,
   }
   while (range.count > 0) {
     const size_t limit = static_cast<size_t>(std::min<uint64_t>(range.count, kReadSize));
-    const auto piece = co_await read_piece(pool, fd, range.offset, limit);
+    const auto piece = co_await read_piece(jobs, fd, range.offset, limit);
     if (!piece || piece->empty() || !co_await exchange.write(*piece)) {
       exchange.abort();
       co_return false;
@@ -153,9 +154,8 @@ Task<bool> send_bytes(http::Exchange& exchange, net::BlockingPool& pool,
   co_return true;
 }
 
-Task<void> send_range(http::Exchange& exchange, net::BlockingPool& pool,
-                      std::shared_ptr<UniqueFd> fd, http::ResponseHead head, const Opened& opened,
-                      ByteRange range) {
+Task<void> send_range(http::Exchange& exchange, FileJobs& jobs, std::shared_ptr<UniqueFd> fd,
+                      http::ResponseHead head, const Opened& opened, ByteRange range) {
   if (opened.complete) {
     (void)co_await exchange.respond(
         {head.status, std::move(head.headers),
@@ -163,14 +163,13 @@ Task<void> send_range(http::Exchange& exchange, net::BlockingPool& pool,
     co_return;
   }
   if (!co_await exchange.start(std::move(head), range.count)) co_return;
-  if (co_await send_bytes(exchange, pool, fd, range, opened.local)) {
+  if (co_await send_bytes(exchange, jobs, fd, range, opened.local)) {
     (void)co_await exchange.finish();
   }
 }
 
-Task<void> send_parts(http::Exchange& exchange, net::BlockingPool& pool,
-                      std::shared_ptr<UniqueFd> fd, http::ResponseHead head, const Opened& opened,
-                      RangeParts parts) {
+Task<void> send_parts(http::Exchange& exchange, FileJobs& jobs, std::shared_ptr<UniqueFd> fd,
+                      http::ResponseHead head, const Opened& opened, RangeParts parts) {
   head.headers.set("Content-Type", parts.content_type());
   if (!co_await exchange.start(std::move(head), parts.length())) co_return;
   for (size_t i = 0; i < parts.ranges().size(); ++i) {
@@ -179,7 +178,7 @@ Task<void> send_parts(http::Exchange& exchange, net::BlockingPool& pool,
     if (opened.complete) {
       const auto bytes = std::string_view(opened.beginning).substr(range.offset, range.count);
       if (!co_await exchange.write(bytes)) co_return;
-    } else if (!co_await send_bytes(exchange, pool, fd, range, opened.local)) {
+    } else if (!co_await send_bytes(exchange, jobs, fd, range, opened.local)) {
       co_return;
     }
   }
@@ -187,13 +186,13 @@ Task<void> send_parts(http::Exchange& exchange, net::BlockingPool& pool,
 }
 
 // Files without a known size: read to their end.
-Task<void> send_until_end(http::Exchange& exchange, net::BlockingPool& pool,
-                          std::shared_ptr<UniqueFd> fd, std::string beginning, bool seekable) {
+Task<void> send_until_end(http::Exchange& exchange, FileJobs& jobs, std::shared_ptr<UniqueFd> fd,
+                          std::string beginning, bool seekable) {
   if (!co_await exchange.write(beginning)) co_return;
   uint64_t offset = beginning.size();
   for (;;) {
     const auto piece = co_await read_piece(
-        pool, fd, seekable ? std::optional<uint64_t>(offset) : std::nullopt, kReadSize);
+        jobs, fd, seekable ? std::optional<uint64_t>(offset) : std::nullopt, kReadSize);
     if (!piece) {
       exchange.abort();
       co_return;
@@ -205,9 +204,8 @@ Task<void> send_until_end(http::Exchange& exchange, net::BlockingPool& pool,
   (void)co_await exchange.finish();
 }
 
-Task<void> send_gzip(http::Exchange& exchange, net::BlockingPool& pool,
-                     std::shared_ptr<UniqueFd> fd, http::ResponseHead head, std::string beginning,
-                     bool complete, bool seekable) {
+Task<void> send_gzip(http::Exchange& exchange, FileJobs& jobs, std::shared_ptr<UniqueFd> fd,
+                     http::ResponseHead head, std::string beginning, bool complete, bool seekable) {
   GzipWriter gzip;
   uint64_t offset = beginning.size();
   std::string first = gzip.add(beginning);
@@ -215,7 +213,7 @@ Task<void> send_gzip(http::Exchange& exchange, net::BlockingPool& pool,
   if (!co_await exchange.start_with(std::move(head), std::nullopt, first)) co_return;
   while (!complete) {
     const auto piece = co_await read_piece(
-        pool, fd, seekable ? std::optional<uint64_t>(offset) : std::nullopt, kReadSize);
+        jobs, fd, seekable ? std::optional<uint64_t>(offset) : std::nullopt, kReadSize);
     if (!piece) {
       exchange.abort();
       co_return;
@@ -230,10 +228,10 @@ Task<void> send_gzip(http::Exchange& exchange, net::BlockingPool& pool,
 
 }  // namespace
 
-Task<void> send_download(http::Exchange& exchange, net::BlockingPool& pool, std::string path) {
+Task<void> send_download(http::Exchange& exchange, FileJobs jobs, std::string path) {
   const http::Headers& asked = exchange.request().headers;
   auto job = [path]() -> Result<Opened> { return open_download(path); };
-  auto result = co_await pool.run(std::move(job));
+  auto result = co_await jobs.run(std::move(job));
   if (!result) {
     co_await respond_rest_error(exchange, 503, result.error().message());
     co_return;
@@ -245,7 +243,7 @@ Task<void> send_download(http::Exchange& exchange, net::BlockingPool& pool, std:
   }
   // A close() may wait for a program that serves the file system.
   const auto fd = opened.local ? std::make_shared<UniqueFd>(std::move(opened.fd))
-                               : pool.hold(std::move(opened.fd));
+                               : jobs.hold(std::move(opened.fd));
   const Encoding encoding = choose_encoding(asked);
   if (encoding == Encoding::kNotAcceptable) {
     co_await respond_rest_error(exchange, 406, "no acceptable encoding; gzip and identity exist");
@@ -260,7 +258,7 @@ Task<void> send_download(http::Exchange& exchange, net::BlockingPool& pool, std:
     head.headers.add("Content-Encoding", "gzip");
     head.headers.add("Content-Type",
                      std::string(type_by_extension(name).value_or("application/octet-stream")));
-    co_await send_gzip(exchange, pool, fd, std::move(head), std::move(opened.beginning),
+    co_await send_gzip(exchange, jobs, fd, std::move(head), std::move(opened.beginning),
                        opened.complete, seekable);
     co_return;
   }
@@ -269,7 +267,7 @@ Task<void> send_download(http::Exchange& exchange, net::BlockingPool& pool, std:
   head.headers.add("Content-Type", type);
   if (!opened.size) {
     if (!co_await exchange.start(std::move(head), std::nullopt)) co_return;
-    co_await send_until_end(exchange, pool, fd, std::move(opened.beginning), seekable);
+    co_await send_until_end(exchange, jobs, fd, std::move(opened.beginning), seekable);
     co_return;
   }
 
@@ -289,17 +287,17 @@ Task<void> send_download(http::Exchange& exchange, net::BlockingPool& pool, std:
     co_return;
   }
   if (selection.kind == Selection::Kind::kWhole) {
-    co_await send_range(exchange, pool, fd, std::move(head), opened, {0, *opened.size});
+    co_await send_range(exchange, jobs, fd, std::move(head), opened, {0, *opened.size});
     co_return;
   }
   head.status = 206;
   if (selection.parts.size() > 1) {
     RangeParts parts(std::move(selection.parts), *opened.size, type, random_hex(16));
-    co_await send_parts(exchange, pool, fd, std::move(head), opened, std::move(parts));
+    co_await send_parts(exchange, jobs, fd, std::move(head), opened, std::move(parts));
     co_return;
   }
   head.headers.add("Content-Range", content_range(selection.parts[0], *opened.size));
-  co_await send_range(exchange, pool, fd, std::move(head), opened, selection.parts[0]);
+  co_await send_range(exchange, jobs, fd, std::move(head), opened, selection.parts[0]);
 }
 
 }  // namespace alcove::agent

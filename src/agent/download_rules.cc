@@ -122,13 +122,4 @@ std::optional<std::string_view> type_by_extension(std::string_view file_name) {
   return {};
 }
 
-std::string_view sniff_type(std::string_view beginning) {
-  const bool text = std::none_of(beginning.begin(), beginning.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r' && byte != '\f' &&
-           byte != 0x1b;
-  });
-  return text ? "text/plain; charset=utf-8" : "application/octet-stream";
-}
-
 }  // namespace alcove::agent

@@ -24,7 +24,5 @@ int conditional_status(const http::Headers& headers, int64_t modified);
 
 // By the name's extension; nothing for unknown ones.
 std::optional<std::string_view> type_by_extension(std::string_view file_name);
-// "text/plain; charset=utf-8" or "application/octet-stream", by the first bytes.
-std::string_view sniff_type(std::string_view beginning);
 
 }  // namespace alcove::agent

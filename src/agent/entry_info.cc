@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "agent/paths.h"
+#include "agent/root_mount.h"
 #include "base/strings.h"
 
 namespace alcove::agent {
@@ -38,7 +39,7 @@ void append_digits(std::string& out, int64_t value, size_t width) {
 
 // `access` leads to the same file as `path`, perhaps on a shorter way.
 Result<EntryInfo> read(const std::string& access, std::string path, std::string name,
-                       const Accounts& accounts) {
+                       const Accounts& accounts, Links links) {
   struct stat info{};
   if (::lstat(access.c_str(), &info) != 0) {
     const int error_number = errno;
@@ -55,6 +56,9 @@ Result<EntryInfo> read(const std::string& access, std::string path, std::string 
   entry.group = accounts.group_name(info.st_gid);
   entry.modified = info.st_mtim;
   if (S_ISLNK(info.st_mode)) {
+    if (links == Links::kOnRootMount && !stays_on_root_mount(entry.path)) {
+      return fail_errno(EXDEV, entry.path);
+    }
     entry.is_symlink = true;
     struct stat target{};
     if (::stat(access.c_str(), &target) == 0) {
@@ -75,18 +79,18 @@ Result<EntryInfo> read(const std::string& access, std::string path, std::string 
 }  // namespace
 
 Result<EntryInfo> read_entry(const std::string& path, const Accounts& accounts) {
-  return read(path, path, base_name(path), accounts);
+  return read(path, path, base_name(path), accounts, Links::kAnywhere);
 }
 
 Result<EntryInfo> read_entry_here(std::string name, std::string_view directory,
-                                  const Accounts& accounts) {
+                                  const Accounts& accounts, Links links) {
   std::string path;
   path.reserve(directory.size() + 1 + name.size());
   path += directory;
   if (!path.ends_with('/')) path += '/';
   path += name;
   const std::string access = name;
-  return read(access, std::move(path), std::move(name), accounts);
+  return read(access, std::move(path), std::move(name), accounts, links);
 }
 
 std::string permission_text(mode_t mode) {

@@ -36,13 +36,17 @@ struct EntryInfo {
   bool is_symlink = false;
 };
 
+// Which links are followed. On the root mount nothing can hang (root_mount.h); an error with EXDEV
+// says that a link leads elsewhere.
+enum class Links { kAnywhere, kOnRootMount };
+
 // Blocks. The error keeps errno: ENOENT is kNotFound, everything else kInternal.
 Result<EntryInfo> read_entry(const std::string& path, const Accounts& accounts);
 
 // The same of `name` in `directory`, which is the thread's working directory: what matters for a
 // long listing is the length of the way to each file.
 Result<EntryInfo> read_entry_here(std::string name, std::string_view directory,
-                                  const Accounts& accounts);
+                                  const Accounts& accounts, Links links);
 
 // "-rw-r--r--", "drwxr-xr-x", "Lrwxrwxrwx", "dtrwxrwxrwx", "Dcrw-rw-rw-".
 std::string permission_text(mode_t mode);

@@ -15,6 +15,17 @@ namespace alcove::agent {
 namespace {
 
 constexpr uint64_t kMaxComposeBody = 1ull << 20;
+// More paths are not looked at on the loop.
+constexpr size_t kMostLooks = 100;
+
+FileThreads threads_for(FilePools& pools, const ComposeRequest& request) {
+  if (request.sources.size() > kMostLooks) return pools.anywhere();
+  FileThreads threads = pools.at(request.destination);
+  for (const std::string& source : request.sources) {
+    if (!threads.may_hang) threads = pools.at(source);
+  }
+  return threads;
+}
 
 }  // namespace
 
@@ -55,7 +66,8 @@ Task<void> FilesService::download(http::Exchange& exchange) {
     co_await respond_rest_error(exchange, 400, path.error().message());
     co_return;
   }
-  co_await send_download(exchange, pool_, *std::move(path));
+  const FileThreads threads = pools_.at(*path);
+  co_await send_download(exchange, FileJobs(threads, exchange), *std::move(path));
 }
 
 Task<void> FilesService::upload(http::Exchange& exchange) {
@@ -81,7 +93,7 @@ Task<void> FilesService::upload(http::Exchange& exchange) {
   request.owner = *std::move(user);
   request.metadata = *std::move(metadata);
   request.compressed = gzip;
-  co_await receive_upload(exchange, pool_, std::move(request));
+  co_await receive_upload(exchange, pools_, std::move(request));
 }
 
 Task<void> FilesService::compose(http::Exchange& exchange) {
@@ -104,10 +116,11 @@ Task<void> FilesService::compose(http::Exchange& exchange) {
     co_return;
   }
   const std::string destination = request->destination;
+  const FileThreads threads = threads_for(pools_, *request);
   auto job = [wanted = *std::move(request), owner = *user] {
     return compose_files(wanted.sources, wanted.destination, owner);
   };
-  if (const auto done = co_await pool_.run(std::move(job)); !done) {
+  if (const auto done = co_await FileJobs(threads, exchange).run(std::move(job)); !done) {
     co_await respond_rest_error(exchange, compose_status(done.error()), done.error().message());
     co_return;
   }

@@ -7,20 +7,20 @@
 
 #include "agent/access.h"
 #include "agent/agent_state.h"
+#include "agent/file_pools.h"
 #include "agent/files_query.h"
 #include "agent/users.h"
 #include "http/exchange.h"
-#include "net/blocking_pool.h"
 #include "net/task.h"
 
 namespace alcove::agent {
 
-// GET and POST /files, POST /files/compose. Everything that touches a file system runs on the pool.
+// GET and POST /files, POST /files/compose. Everything that touches a file system runs on a thread.
 // Belongs to the loop; what it is given outlives it.
 class FilesService {
  public:
-  FilesService(AgentState& state, UserDatabase& users, net::BlockingPool& pool)
-      : state_(state), users_(users), pool_(pool) {}
+  FilesService(AgentState& state, UserDatabase& users, FilePools& pools)
+      : state_(state), users_(users), pools_(pools) {}
 
   Task<void> download(http::Exchange& exchange);
   Task<void> upload(http::Exchange& exchange);
@@ -34,7 +34,7 @@ class FilesService {
 
   AgentState& state_;
   UserDatabase& users_;
-  net::BlockingPool& pool_;
+  FilePools& pools_;
 };
 
 }  // namespace alcove::agent

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <memory>
 #include <utility>
 
@@ -11,7 +12,6 @@
 #include "agent/fs_operations.h"
 #include "agent/paths.h"
 #include "agent/process_messages.h"
-#include "agent/root_mount.h"
 #include "base/strings.h"
 
 namespace alcove::agent {
@@ -49,9 +49,12 @@ Task<void> FilesystemService::handle(http::Exchange& exchange, std::string_view 
     co_await connect::respond_error(exchange, *call, message.error());
     co_return;
   }
+  // A watcher's directory may lie anywhere.
   auto answer = on_watcher
-                    ? co_await call_watcher(call->codec, method, *std::move(message), user)
-                    : co_await call_file_method(call->codec, method, *std::move(message), user);
+                    ? co_await while_client_waits(
+                          exchange, call->deadline,
+                          call_watcher(call->codec, method, *std::move(message), user))
+                    : co_await call_file_method(exchange, *call, method, *std::move(message), user);
   if (answer) {
     co_await connect::respond_unary(exchange, *call, *std::move(answer));
   } else {
@@ -60,62 +63,75 @@ Task<void> FilesystemService::handle(http::Exchange& exchange, std::string_view 
 }
 
 Task<Result<std::string>> FilesystemService::call_file_method(
-    connect::Codec codec, std::string_view method, std::string message,
+    http::Exchange& exchange, connect::CallInfo call, std::string_view method, std::string message,
     std::optional<std::string> user_name) {
   ALCOVE_CO_TRY_ASSIGN(User user, users_.find(user_name ? *user_name : state_.default_user()));
   const PathBase base = state_.path_base(user);
   const auto accounts = users_.accounts();
-  if (method == "Stat") {
-    ALCOVE_CO_TRY_ASSIGN(const std::string given, decode_path(codec, message));
-    ALCOVE_CO_TRY_ASSIGN(std::string path, resolve_path(given, base));
-    const bool is_near = find_on_root_mount(path).valid();
-    auto job = [codec, accounts, target = std::move(path)]() -> Result<std::string> {
-      ALCOVE_TRY_ASSIGN(const EntryInfo entry, read_entry(target, *accounts));
-      return encode_entry(codec, entry);
-    };
-    // To a thread and back takes longer than the look itself.
-    if (is_near) co_return job();
-    co_return co_await pool_.run(std::move(job));
-  }
-  if (method == "ListDir") {
-    ALCOVE_CO_TRY_ASSIGN(ListDirRequest request, decode_list_dir(codec, message));
-    ALCOVE_CO_TRY_ASSIGN(std::string path, resolve_path(request.path, base));
-    auto job = [codec, accounts, target = std::move(path),
-                depth = request.depth]() -> Result<std::string> {
-      ALCOVE_TRY_ASSIGN(const auto entries, list_directory(target, depth, *accounts));
-      return encode_entries(codec, entries);
-    };
-    co_return co_await pool_.run(std::move(job));
-  }
-  if (method == "MakeDir") {
-    ALCOVE_CO_TRY_ASSIGN(const std::string given, decode_path(codec, message));
-    ALCOVE_CO_TRY_ASSIGN(std::string path, resolve_path(given, base));
-    auto job = [codec, accounts, target = std::move(path),
-                owner = std::move(user)]() -> Result<std::string> {
-      ALCOVE_TRY_ASSIGN(const EntryInfo entry, make_directory(target, owner, *accounts));
-      return encode_entry(codec, entry);
-    };
-    co_return co_await pool_.run(std::move(job));
-  }
+  const connect::Codec codec = call.codec;
   if (method == "Move") {
     ALCOVE_CO_TRY_ASSIGN(const MoveRequest request, decode_move(codec, message));
     ALCOVE_CO_TRY_ASSIGN(std::string source, resolve_path(request.source, base));
     ALCOVE_CO_TRY_ASSIGN(std::string destination, resolve_path(request.destination, base));
+    const FileThreads from_threads = pools_.at(source);
+    const FileThreads threads = from_threads.may_hang ? from_threads : pools_.at(destination);
     auto job = [codec, accounts, from = std::move(source), to = std::move(destination),
                 owner = std::move(user)]() -> Result<std::string> {
       ALCOVE_TRY_ASSIGN(const EntryInfo entry, move_entry(from, to, owner, *accounts));
       return encode_entry(codec, entry);
     };
-    co_return co_await pool_.run(std::move(job));
+    co_return co_await FileJobs(threads, exchange, call.deadline).run(std::move(job));
   }
-  // Remove.
+  if (method == "ListDir") {
+    ALCOVE_CO_TRY_ASSIGN(ListDirRequest request, decode_list_dir(codec, message));
+    ALCOVE_CO_TRY_ASSIGN(std::string path, resolve_path(request.path, base));
+    co_return co_await list(exchange, call, std::move(path), request.depth);
+  }
   ALCOVE_CO_TRY_ASSIGN(const std::string given, decode_path(codec, message));
   ALCOVE_CO_TRY_ASSIGN(std::string path, resolve_path(given, base));
+  const FileThreads threads = pools_.at(path);
+  FileJobs jobs(threads, exchange, call.deadline);
+  if (method == "Stat") {
+    auto job = [codec, accounts, target = std::move(path)]() -> Result<std::string> {
+      ALCOVE_TRY_ASSIGN(const EntryInfo entry, read_entry(target, *accounts));
+      return encode_entry(codec, entry);
+    };
+    // To a thread and back takes longer than the look itself.
+    if (!threads.may_hang) co_return job();
+    co_return co_await jobs.run(std::move(job));
+  }
+  if (method == "MakeDir") {
+    auto job = [codec, accounts, target = std::move(path),
+                owner = std::move(user)]() -> Result<std::string> {
+      ALCOVE_TRY_ASSIGN(const EntryInfo entry, make_directory(target, owner, *accounts));
+      return encode_entry(codec, entry);
+    };
+    co_return co_await jobs.run(std::move(job));
+  }
+  // Remove: it follows no links, and what is mounted below is refused by the kernel.
   auto job = [codec, target = std::move(path)]() -> Result<std::string> {
     ALCOVE_TRY(remove_entry(target));
     return encode_empty(codec);
   };
-  co_return co_await pool_.run(std::move(job));
+  co_return co_await jobs.run(std::move(job));
+}
+
+Task<Result<std::string>> FilesystemService::list(http::Exchange& exchange, connect::CallInfo call,
+                                                  std::string path, uint32_t depth) {
+  const auto job = [codec = call.codec, accounts = users_.accounts(), path,
+                    depth](Links links) -> Result<std::string> {
+    ALCOVE_TRY_ASSIGN(const auto entries, list_directory(path, depth, *accounts, links));
+    return encode_entries(codec, entries);
+  };
+  const auto walk = depth > 1 ? MountPoints::Walk::kTree : MountPoints::Walk::kEntries;
+  const FileThreads threads = pools_.below(path, walk);
+  if (!threads.may_hang) {
+    auto near_job = [job] { return job(Links::kOnRootMount); };
+    auto listed = co_await FileJobs(threads, exchange, call.deadline).run(std::move(near_job));
+    if (listed || listed.error().error_number() != EXDEV) co_return listed;
+  }
+  auto far_job = [job] { return job(Links::kAnywhere); };
+  co_return co_await FileJobs(pools_.anywhere(), exchange, call.deadline).run(std::move(far_job));
 }
 
 Task<void> FilesystemService::watch(http::Exchange& exchange, std::optional<std::string> user) {
@@ -128,7 +144,7 @@ Task<void> FilesystemService::watch(http::Exchange& exchange, std::optional<std:
     (void)co_await writer.finish(request.error());
     co_return;
   }
-  co_await stream_watch(exchange, *call, pool_, *std::move(request), users_.accounts());
+  co_await stream_watch(exchange, *call, pools_, *std::move(request), users_.accounts());
 }
 
 Result<WatchRequest> FilesystemService::read_watch(connect::Codec codec, std::string_view message,

@@ -9,22 +9,22 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include "agent/agent_state.h"
+#include "agent/file_pools.h"
 #include "agent/users.h"
 #include "agent/watch_service.h"
 #include "connect/connect.h"
 #include "http/exchange.h"
-#include "net/blocking_pool.h"
 #include "net/task.h"
 
 namespace alcove::agent {
 
-// The RPCs of filesystem.Filesystem. Every call that touches a file system runs on the pool, so
+// The RPCs of filesystem.Filesystem. Every call that touches a file system runs on a thread, so
 // that one that hangs stops nobody else. Belongs to the loop; what it is given outlives it.
 class FilesystemService {
  public:
   FilesystemService(const boost::asio::any_io_executor& executor, AgentState& state,
-                    UserDatabase& users, net::BlockingPool& pool)
-      : state_(state), users_(users), pool_(pool), watchers_(executor, pool) {}
+                    UserDatabase& users, FilePools& pools)
+      : state_(state), users_(users), pools_(pools), watchers_(executor, pools) {}
 
   // Serves /filesystem.Filesystem/<method>. `user` is the name in the request's Authorization,
   // already known to exist.
@@ -33,8 +33,11 @@ class FilesystemService {
 
  private:
   // One of kFileMethods.
-  Task<Result<std::string>> call_file_method(connect::Codec codec, std::string_view method,
-                                             std::string message, std::optional<std::string> user);
+  Task<Result<std::string>> call_file_method(http::Exchange& exchange, connect::CallInfo call,
+                                             std::string_view method, std::string message,
+                                             std::optional<std::string> user);
+  Task<Result<std::string>> list(http::Exchange& exchange, connect::CallInfo call, std::string path,
+                                 uint32_t depth);
   Task<void> watch(http::Exchange& exchange, std::optional<std::string> user);
   // The request with its path resolved for the user.
   Result<WatchRequest> read_watch(connect::Codec codec, std::string_view message,
@@ -45,7 +48,7 @@ class FilesystemService {
 
   AgentState& state_;
   UserDatabase& users_;
-  net::BlockingPool& pool_;
+  FilePools& pools_;
   PolledWatchers watchers_;
 };
 

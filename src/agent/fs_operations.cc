@@ -22,6 +22,8 @@ namespace {
 
 // An answer is held in memory; beyond this a listing is refused instead of filling the sandbox's.
 constexpr size_t kMaxEntries = 500'000;
+// A directory that is filled while it is being removed is emptied again so often.
+constexpr int kMostPasses = 100;
 
 struct CloseDir {
   void operator()(DIR* dir) const { ::closedir(dir); }
@@ -64,19 +66,24 @@ class WorkingDirectory {
   bool valid_ = false;
 };
 
+// Only with Links::kOnRootMount; else no error of a listing has this number.
+bool leaves_root_mount(const Error& error) { return error.error_number() == EXDEV; }
+
 // What vanishes in mid-walk is left out.
 Result<std::vector<EntryInfo>> read_entries(const std::string& path, size_t limit,
-                                            const Accounts& accounts) {
+                                            const Accounts& accounts, Links links) {
   const DirStream dir(::opendir(path.c_str()));
   if (!dir) return fail_errno(errno, path);
   auto names = sorted_names(dir.get());
   std::vector<EntryInfo> entries;
   entries.reserve(names.size());
   const WorkingDirectory here(::dirfd(dir.get()));
+  if (!here.valid() && links == Links::kOnRootMount) return fail_errno(EXDEV, path);
   const std::string prefix = path.ends_with('/') ? path : path + "/";
   for (std::string& name : names) {
-    auto entry = here.valid() ? read_entry_here(std::move(name), path, accounts)
+    auto entry = here.valid() ? read_entry_here(std::move(name), path, accounts, links)
                               : read_entry(prefix + name, accounts);
+    if (!entry && leaves_root_mount(entry.error())) return fail(std::move(entry).error());
     if (!entry) continue;
     if (entries.size() >= limit) {
       return fail(Code::kResourceExhausted,
@@ -90,7 +97,7 @@ Result<std::vector<EntryInfo>> read_entries(const std::string& path, size_t limi
 // Adds the entries of a directory and, in place, those of what is below it. What became unreadable
 // in mid-walk is left out. `taken` counts the entries that were read anywhere so far.
 Result<void> add_tree(std::vector<EntryInfo> entries, uint32_t depth, const Accounts& accounts,
-                      size_t& taken, std::vector<EntryInfo>& out) {
+                      Links links, size_t& taken, std::vector<EntryInfo>& out) {
   taken += entries.size();
   if (out.empty() && depth <= 1) {
     out = std::move(entries);
@@ -101,10 +108,11 @@ Result<void> add_tree(std::vector<EntryInfo> entries, uint32_t depth, const Acco
     const std::string child = descend ? entry.path : std::string();
     out.push_back(std::move(entry));
     if (!descend) continue;
-    auto below = read_entries(child, kMaxEntries - taken, accounts);
+    auto below = read_entries(child, kMaxEntries - taken, accounts, links);
     if (below) {
-      ALCOVE_TRY(add_tree(*std::move(below), depth - 1, accounts, taken, out));
-    } else if (below.error().code() == Code::kResourceExhausted) {
+      ALCOVE_TRY(add_tree(*std::move(below), depth - 1, accounts, links, taken, out));
+    } else if (below.error().code() == Code::kResourceExhausted ||
+               leaves_root_mount(below.error())) {
       return fail(std::move(below).error());
     }
   }
@@ -119,16 +127,24 @@ Error listing_error(int error_number, const std::string& path) {
   return internal_error(error_number, what);
 }
 
-// One directory on the way down to what is being removed: its name in its parent, and the parent's
-// identity, by which ".." is checked on the way up.
-struct Descent {
-  std::string name;
-  dev_t parent_device;
-  ino_t parent_inode;
-};
+// Removes one entry of a directory. False for a directory that is not empty.
+Result<bool> remove_child(int dir_fd, const char* name, bool is_directory, std::string_view path) {
+  if (!is_directory) {
+    if (::unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT) return true;
+    if (errno != EISDIR && errno != EPERM) {
+      return fail(internal_error(errno, cat("remove '", name, "' in '", path, "'")));
+    }
+  }
+  if (::unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return true;
+  if (errno == ENOTEMPTY || errno == EEXIST) return false;
+  // Something else took its place.
+  if (is_directory && errno == ENOTDIR)
+    return remove_child(dir_fd, name, /*is_directory=*/false, path);
+  return fail(internal_error(errno, cat("remove '", name, "' in '", path, "'")));
+}
 
-// Removes what can be removed at once; returns the name of a directory that is not empty, or "".
-Result<std::string> remove_children(int dir_fd, std::string_view path) {
+// Removes what can be removed at once; returns the names of the directories that are not empty.
+Result<std::vector<std::string>> remove_children(int dir_fd, std::string_view path) {
   const int copy = ::fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return fail(internal_error(errno, path));
   const DirStream dir(::fdopendir(copy));
@@ -138,70 +154,108 @@ Result<std::string> remove_children(int dir_fd, std::string_view path) {
     return fail(internal_error(error_number, path));
   }
   ::rewinddir(dir.get());
+  std::vector<std::string> left;
   while (const dirent* entry = ::readdir(dir.get())) {
     if (is_dot(entry->d_name)) continue;
-    if (entry->d_type != DT_DIR) {
-      if (::unlinkat(dir_fd, entry->d_name, 0) == 0 || errno == ENOENT) continue;
-      if (errno != EISDIR && errno != EPERM) {
-        return fail(internal_error(errno, cat("remove '", entry->d_name, "' in '", path, "'")));
-      }
-    }
-    if (::unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) == 0 || errno == ENOENT) continue;
-    if (errno == ENOTEMPTY || errno == EEXIST) return std::string(entry->d_name);
-    return fail(internal_error(errno, cat("remove '", entry->d_name, "' in '", path, "'")));
+    ALCOVE_TRY_ASSIGN(const bool removed,
+                      remove_child(dir_fd, entry->d_name, entry->d_type == DT_DIR, path));
+    if (!removed) left.emplace_back(entry->d_name);
   }
-  return std::string();
+  return left;
 }
 
-// Empties a directory, however deep, with one descriptor and no recursion.
+// One directory on the way down to what is being removed.
+struct Descent {
+  // In its parent, and the parent's identity, by which ".." is checked on the way up.
+  std::string name;
+  dev_t parent_device = 0;
+  ino_t parent_inode = 0;
+  // Directories in it that are still to be emptied.
+  std::vector<std::string> children;
+  int passes = 1;
+};
+
+// Goes down into a directory, unless it is gone or is none any more.
+Result<void> descend(UniqueFd& current, const std::string& name, const std::string& path,
+                     std::vector<Descent>& way) {
+  struct stat info{};
+  if (::fstat(current.get(), &info) != 0) return fail(internal_error(errno, path));
+  UniqueFd next(
+      ::openat(current.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!next.valid() && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) {
+    // If it is one again, it is found again on the way up.
+    ALCOVE_TRY(remove_child(current.get(), name.c_str(), /*is_directory=*/false, path));
+    return {};
+  }
+  if (!next.valid()) return fail(internal_error(errno, cat("open '", name, "'")));
+  current = std::move(next);
+  ALCOVE_TRY_ASSIGN(auto children, remove_children(current.get(), path));
+  way.push_back({name, info.st_dev, info.st_ino, std::move(children), 1});
+  return {};
+}
+
+// Goes up from a directory that was emptied and removes it; stays if something came into it
+// meanwhile.
+Result<void> ascend(UniqueFd& current, const std::string& path, std::vector<Descent>& way) {
+  Descent& last = way.back();
+  UniqueFd parent(::openat(current.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent.valid()) return fail(internal_error(errno, path));
+  struct stat info{};
+  if (::fstat(parent.get(), &info) != 0) return fail(internal_error(errno, path));
+  // A directory that was moved away meanwhile would lead us out of the tree.
+  if (info.st_dev != last.parent_device || info.st_ino != last.parent_inode) {
+    return fail(Code::kInternal, cat("'", path, "' changed while it was being removed"));
+  }
+  if (::unlinkat(parent.get(), last.name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
+    const bool is_filled = errno == ENOTEMPTY || errno == EEXIST;
+    if (!is_filled || ++last.passes > kMostPasses) {
+      return fail(internal_error(errno, cat("remove '", last.name, "'")));
+    }
+    ALCOVE_TRY_ASSIGN(last.children, remove_children(current.get(), path));
+    return {};
+  }
+  way.pop_back();
+  current = std::move(parent);
+  return {};
+}
+
+// Empties a directory, however deep, with one descriptor and no recursion; each directory is read
+// once unless something comes into it meanwhile.
 Result<void> remove_below(UniqueFd current, const std::string& path) {
-  std::vector<Descent> way;
+  std::vector<Descent> way(1);
+  ALCOVE_TRY_ASSIGN(way.back().children, remove_children(current.get(), path));
   for (;;) {
-    ALCOVE_TRY_ASSIGN(std::string child, remove_children(current.get(), path));
-    if (!child.empty()) {
-      struct stat info{};
-      if (::fstat(current.get(), &info) != 0) return fail(internal_error(errno, path));
-      UniqueFd next(
-          ::openat(current.get(), child.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (!next.valid()) return fail(internal_error(errno, cat("open '", child, "'")));
-      way.push_back({std::move(child), info.st_dev, info.st_ino});
-      current = std::move(next);
-      continue;
+    auto& children = way.back().children;
+    if (!children.empty()) {
+      const std::string child = std::move(children.back());
+      children.pop_back();
+      ALCOVE_TRY(descend(current, child, path, way));
+    } else if (way.size() == 1) {
+      return {};
+    } else {
+      ALCOVE_TRY(ascend(current, path, way));
     }
-    if (way.empty()) return {};
-    UniqueFd parent(::openat(current.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!parent.valid()) return fail(internal_error(errno, path));
-    struct stat info{};
-    if (::fstat(parent.get(), &info) != 0) return fail(internal_error(errno, path));
-    // A directory that was moved away meanwhile would lead us out of the tree.
-    if (info.st_dev != way.back().parent_device || info.st_ino != way.back().parent_inode) {
-      return fail(Code::kInternal, cat("'", path, "' changed while it was being removed"));
-    }
-    if (::unlinkat(parent.get(), way.back().name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
-      return fail(internal_error(errno, cat("remove '", way.back().name, "'")));
-    }
-    way.pop_back();
-    current = std::move(parent);
   }
 }
 
 }  // namespace
 
 Result<std::vector<EntryInfo>> list_directory(const std::string& path, uint32_t depth,
-                                              const Accounts& accounts) {
+                                              const Accounts& accounts, Links links) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return fail(listing_error(errno, path));
   if (!S_ISDIR(info.st_mode)) {
     return fail(Code::kInvalidArgument, cat("path '", path, "' is not a directory"));
   }
-  auto top = read_entries(path, kMaxEntries, accounts);
-  if (!top && top.error().error_number() != 0) {
+  auto top = read_entries(path, kMaxEntries, accounts, links);
+  if (!top && top.error().error_number() != 0 && !leaves_root_mount(top.error())) {
     return fail(listing_error(top.error().error_number(), path));
   }
   if (!top) return fail(std::move(top).error());
   std::vector<EntryInfo> entries;
   size_t taken = 0;
-  ALCOVE_TRY(add_tree(*std::move(top), std::max<uint32_t>(depth, 1), accounts, taken, entries));
+  ALCOVE_TRY(
+      add_tree(*std::move(top), std::max<uint32_t>(depth, 1), accounts, links, taken, entries));
   return entries;
 }
 
@@ -239,17 +293,15 @@ Result<void> remove_entry(const std::string& path) {
   if (errno != EISDIR && errno != EPERM) {
     return fail(internal_error(errno, cat("remove '", path, "'")));
   }
-  if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return {};
-  if (errno != ENOTEMPTY && errno != EEXIST) {
-    return fail(internal_error(errno, cat("remove '", path, "'")));
+  for (int passes = 0;; ++passes) {
+    if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return {};
+    if ((errno != ENOTEMPTY && errno != EEXIST) || passes == kMostPasses) {
+      return fail(internal_error(errno, cat("remove '", path, "'")));
+    }
+    UniqueFd dir(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!dir.valid()) return fail(internal_error(errno, cat("remove '", path, "'")));
+    ALCOVE_TRY(remove_below(std::move(dir), path));
   }
-  UniqueFd dir(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!dir.valid()) return fail(internal_error(errno, cat("remove '", path, "'")));
-  ALCOVE_TRY(remove_below(std::move(dir), path));
-  if (::rmdir(path.c_str()) != 0 && errno != ENOENT) {
-    return fail(internal_error(errno, cat("remove '", path, "'")));
-  }
-  return {};
 }
 
 Result<void> ensure_directory(const std::string& path, const User& owner) {

@@ -16,9 +16,11 @@ namespace alcove::agent {
 // block, run as root, and take resolved paths.
 
 // Pre-order, each directory sorted by the bytes of its names, links not followed (but the
-// directory itself may be one). `depth` 0 means 1.
+// directory itself may be one). `depth` 0 means 1. With Links::kOnRootMount errno EXDEV says that
+// it cannot be done there.
 Result<std::vector<EntryInfo>> list_directory(const std::string& path, uint32_t depth,
-                                              const Accounts& accounts);
+                                              const Accounts& accounts,
+                                              Links links = Links::kAnywhere);
 
 // kAlreadyExists if it is a directory, kInvalidArgument if it is something else.
 Result<EntryInfo> make_directory(const std::string& path, const User& owner,

@@ -8,6 +8,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
 #include "agent/file_io.h"
 #include "agent/testing/temp_dir.h"
 
@@ -166,6 +171,38 @@ TEST(RemoveEntry, DepthIsNoLimit) {
   current.reset();
   ASSERT_TRUE(remove_entry(dir / "top"));
   EXPECT_FALSE(read_entry(dir / "top", kAccounts));
+}
+
+TEST(RemoveEntry, ManyDirectoriesThatAreNotEmpty) {
+  const testing::TempDir dir;
+  for (int i = 0; i < 2000; ++i) {
+    ASSERT_TRUE(make_directory(dir / ("t/" + std::to_string(i)), kOwner, kAccounts));
+    write_text(dir / ("t/" + std::to_string(i) + "/f"), "");
+  }
+  ASSERT_TRUE(remove_entry(dir / "t"));
+  EXPECT_FALSE(read_entry(dir / "t", kAccounts));
+}
+
+TEST(RemoveEntry, WhatComesInMeanwhileIsRemovedToo) {
+  for (int round = 0; round < 20; ++round) {
+    const testing::TempDir dir("/dev/shm");
+    ASSERT_TRUE(make_directory(dir / "t/a/b", kOwner, kAccounts));
+    std::atomic<bool> begun = false;
+    std::thread writer([&] {
+      for (int i = 0; i < 100'000; ++i) {
+        const int fd =
+            ::open((dir / ("t/a/b/" + std::to_string(i))).c_str(), O_CREAT | O_WRONLY, 0644);
+        if (fd < 0) return;
+        ::close(fd);
+        if (i == 10) begun = true;
+      }
+    });
+    while (!begun) std::this_thread::yield();
+    const auto removed = remove_entry(dir / "t");
+    writer.join();
+    EXPECT_TRUE(removed) << removed.error().message();
+    EXPECT_FALSE(read_entry(dir / "t", kAccounts));
+  }
 }
 
 TEST(Metadata, HeadersAreChecked) {

@@ -7,12 +7,14 @@
 #include <array>
 
 #include "base/assert.h"
+#include "net/timer.h"
 
 namespace alcove::agent {
 namespace {
 
 constexpr int kGzipWindow = 15 + 16;  // 32 KiB window, gzip format only
 constexpr size_t kChunk = 32 * 1024;
+constexpr size_t kTurn = 256 * 1024;
 
 }  // namespace
 
@@ -22,6 +24,8 @@ struct GunzipBody::State {
   bool input_ended = false;
   bool member_ended = true;
   bool any_member = false;
+  // Output since other tasks had their turn.
+  size_t since_turn = 0;
 };
 
 GunzipBody::GunzipBody(http::BodyReader& inner) : inner_(inner), state_(std::make_unique<State>()) {
@@ -60,7 +64,16 @@ Task<Result<size_t>> GunzipBody::read(std::span<char> buffer) {
     } else if (produced == 0 && state_->input_ended) {
       co_return fail(Code::kInvalidArgument, "gzip: the body ends early");
     }
-    if (produced > 0) co_return produced;
+    if (produced > 0) {
+      // A few bytes of input can be megabytes of output, for which nothing waits if nobody wants
+      // it.
+      state_->since_turn += produced;
+      if (state_->since_turn >= kTurn) {
+        state_->since_turn = 0;
+        co_await net::yield();
+      }
+      co_return produced;
+    }
   }
 }
 

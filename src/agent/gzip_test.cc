@@ -4,30 +4,14 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 
+#include "agent/testing/memory_body.h"
 #include "net/testing/loop_runner.h"
 
 namespace alcove::agent {
 namespace {
-
-// A body in memory that arrives in pieces of `step` bytes.
-class FakeBody final : public http::BodyReader {
- public:
-  FakeBody(std::string content, size_t step) : content_(std::move(content)), step_(step) {}
-  Task<Result<size_t>> read(std::span<char> buffer) override {
-    const size_t count = std::min({buffer.size(), step_, content_.size() - at_});
-    std::copy_n(content_.data() + at_, count, buffer.data());
-    at_ += count;
-    co_return count;
-  }
-  std::optional<uint64_t> length() const override { return content_.size(); }
-
- private:
-  std::string content_;
-  size_t step_;
-  size_t at_ = 0;
-};
 
 std::string compress(const std::string& text) {
   GzipWriter writer;
@@ -38,7 +22,7 @@ std::string compress(const std::string& text) {
 
 Result<std::string> unpack(const std::string& packed, size_t step) {
   boost::asio::io_context loop;
-  FakeBody inner(packed, step);
+  testing::MemoryBody inner(packed, step);
   GunzipBody body(inner);
   return net::testing::run(loop, body.read_all(100u << 20));
 }
@@ -71,6 +55,27 @@ TEST(Gzip, BrokenDataIsInvalid) {
 TEST(Gzip, BombsTakeNoMoreMemoryThanTheBuffer) {
   const std::string packed = compress(std::string(50u << 20, '\0'));
   EXPECT_EQ(unpack(packed, 4096)->size(), 50u << 20);
+}
+
+Task<void> take_all(http::BodyReader& body, size_t& total) {
+  char buffer[64 * 1024];
+  for (;;) {
+    const auto count = co_await body.read(buffer);
+    if (!count || *count == 0) co_return;
+    total += *count;
+  }
+}
+
+TEST(Gzip, WhoIgnoresABombLeavesOthersTheirTurn) {
+  boost::asio::io_context loop{1};
+  testing::MemoryBody inner(compress(std::string(50u << 20, '\0')), 4096);
+  GunzipBody body(inner);
+  size_t total = 0;
+  boost::asio::co_spawn(loop, take_all(body, total), boost::asio::detached);
+  size_t turns = 0;
+  while (loop.poll_one() > 0) ++turns;
+  EXPECT_EQ(total, 50u << 20);
+  EXPECT_GT(turns, 100u);
 }
 
 }  // namespace

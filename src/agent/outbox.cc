@@ -40,14 +40,14 @@ Task<void> send_all(connect::StreamWriter& writer, const connect::CallInfo& call
       co_return;
     }
     if (!outbox.pending.empty() || outbox.over) {
-      batch.clear();
-      std::swap(batch, outbox.pending);
+      outbox.take(batch);
       options.taken();
       if (outbox.over) {
         (void)co_await writer.finish(outbox.failure, batch);
         co_return;
       }
       if (!co_await writer.send_framed(batch)) co_return;
+      outbox.sent();
       quiet_since = SteadyClock::now();
       continue;
     }

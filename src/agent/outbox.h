@@ -23,6 +23,36 @@ namespace alcove::agent {
 struct Outbox {
   Outbox(const boost::asio::any_io_executor& executor, connect::Codec used)
       : codec(used), wake(executor) {}
+  ~Outbox() { total_ -= counted_; }
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+
+  // With this much waiting for the client nothing is added.
+  static constexpr size_t kMaxPending = 256 * 1024;
+  // With this much in all outboxes, one that has anything takes nothing more: many slow clients
+  // hold up what they listen to instead of filling the memory.
+  static constexpr size_t kMaxTotal = 32 * 1024 * 1024;
+
+  bool has_room() const {
+    return pending.empty() || (pending.size() < kMaxPending && total_ < kMaxTotal);
+  }
+  // Something was added to `pending`.
+  void added() {
+    recount();
+    wake.notify_all();
+  }
+  // All that is pending, which counts until it is given back by sent().
+  void take(std::string& batch) {
+    batch.clear();
+    std::swap(batch, pending);
+    sending_ = batch.size();
+  }
+  void sent() {
+    sending_ = 0;
+    recount();
+  }
+  // Bytes in all outboxes of the program.
+  static size_t total() { return total_; }
 
   // Nothing follows what is pending.
   void close(std::optional<Error> with = {}) {
@@ -41,6 +71,18 @@ struct Outbox {
   bool disconnected = false;
   // Notified when any of the above changes.
   net::Notifier wake;
+
+ private:
+  void recount() {
+    total_ -= counted_;
+    counted_ = pending.size() + sending_;
+    total_ += counted_;
+  }
+
+  // The program has one loop with outboxes.
+  inline static size_t total_ = 0;
+  size_t counted_ = 0;
+  size_t sending_ = 0;
 };
 
 struct OutboxOptions {

@@ -20,8 +20,6 @@ namespace {
 // One event carries at most what one read returns (protocol/envd.md 2A.4).
 constexpr size_t kPipeRead = 32 * 1024;
 constexpr size_t kTerminalRead = 16 * 1024;
-// A subscriber with this much waiting holds the process up.
-constexpr size_t kMaxPending = 256 * 1024;
 // Reads in a row before others get their turn: a process that nobody listens to can print for ever.
 constexpr int kReadsInARow = 16;
 // What is read of an output that others keep open after the process was killed: a full pipe.
@@ -97,19 +95,20 @@ void Process::unsubscribe(const std::shared_ptr<Outbox>& subscriber) {
 
 bool Process::has_room() const {
   return std::all_of(subscribers_.begin(), subscribers_.end(),
-                     [](const auto& s) { return s->pending.size() < kMaxPending; });
+                     [](const auto& subscriber) { return subscriber->has_room(); });
 }
 
 Task<void> Process::pump(std::shared_ptr<Process> self, Output& output) {
+  // What has just been started has printed nothing yet.
+  bool is_empty = true;
   for (int reads = 0;;) {
+    if (is_empty && !co_await output.stream.wait_readable()) break;
     while (!has_room() && output.open) co_await room_.wait();
     if (!output.open) co_return;
     const auto buffer = read_buffer(output.kind);
     const auto count = output.stream.try_read(buffer);
-    if (!count) {
-      if (!co_await output.stream.wait_readable()) break;
-      continue;
-    }
+    is_empty = !count;
+    if (is_empty) continue;
     if (!*count || **count == 0) break;
     publish(output.kind, std::string_view(buffer.data(), **count));
     if (++reads % kReadsInARow == 0) co_await net::yield();
@@ -134,7 +133,7 @@ void Process::publish(OutputKind kind, std::string_view data) {
         begin = before;
       }
     }
-    subscriber->wake.notify_all();
+    subscriber->added();
   }
 }
 
@@ -196,22 +195,24 @@ Task<Result<void>> Process::write_input(InputKind kind, std::string data,
     co_return fail(Code::kInternal, has_terminal_ ? "the process has a terminal, not a stdin"
                                                   : "the process has no terminal");
   }
-  while (input_busy_) {
+  const auto is_open = [this] { return !end_ && (has_terminal_ || input_); };
+  const auto closed = [] { return fail(Code::kInternal, "stdin of the process is not open"); };
+  if (!is_open() || close_input_requested_) co_return closed();
+  const uint64_t number = next_write_++;
+  writes_.push_back(number);
+  // Also when a canceled task leaves by an exception: the next one would wait for ever.
+  const Defer free_input([this, number] {
+    std::erase(writes_, number);
+    if (writes_.empty() && close_input_requested_) input_.reset();
+    input_free_.notify_all();
+  });
+  while (writes_.front() != number) {
     const bool notified =
         deadline ? co_await input_free_.wait_until(*deadline) : (co_await input_free_.wait(), true);
     if (!notified) co_return fail(Code::kDeadlineExceeded, "the process does not read its input");
   }
-  if (end_ || (!has_terminal_ && (!input_ || close_input_requested_))) {
-    co_return fail(Code::kInternal, "stdin of the process is not open");
-  }
+  if (!is_open()) co_return closed();
   net::FdStream& stream = has_terminal_ ? outputs_.front().stream : *input_;
-  input_busy_ = true;
-  // Also when a canceled task leaves by an exception: the next one would wait for ever.
-  const Defer free_input([this] {
-    input_busy_ = false;
-    input_free_.notify_all();
-    if (close_input_requested_ && input_) input_.reset();
-  });
   stream.set_write_deadline(deadline);
   auto written = co_await stream.write_all(data);
   if (written || written.error().code() == Code::kDeadlineExceeded) co_return written;
@@ -221,7 +222,7 @@ Task<Result<void>> Process::write_input(InputKind kind, std::string data,
 Result<void> Process::close_input() {
   if (has_terminal_) return fail(Code::kUnknown, "the stdin of a terminal cannot be closed");
   close_input_requested_ = true;
-  if (!input_busy_) input_.reset();
+  if (writes_.empty()) input_.reset();
   return {};
 }
 

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -61,10 +63,12 @@ class Process : public std::enable_shared_from_this<Process> {
   Result<void> signal(int number);
   // Until the main process was waited for, so that nobody finds its pid any more.
   Task<void> wait_until_gone(TimePoint deadline);
-  // Writes all of it, waiting while the pipe is full. kInternal if there is no such input.
+  // Writes all of it, waiting while the pipe is full; in the order of the calls. kInternal if there
+  // is no such input.
   Task<Result<void>> write_input(InputKind kind, std::string data,
                                  std::optional<TimePoint> deadline);
-  // After the writes under way; closed already is a success. kUnknown for a terminal.
+  // After the writes that were called for before; closed already is a success. kUnknown for a
+  // terminal.
   Result<void> close_input();
   Result<void> resize(TerminalSize size);
 
@@ -88,7 +92,9 @@ class Process : public std::enable_shared_from_this<Process> {
   std::optional<net::FdStream> input_;
   std::list<Output> outputs_;
   bool has_terminal_ = false;
-  bool input_busy_ = false;
+  // Writes that were called for and are not done; the first has its turn.
+  std::deque<uint64_t> writes_;
+  uint64_t next_write_ = 0;
   bool close_input_requested_ = false;
   net::Notifier input_free_;
   net::Notifier room_;

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include "agent/client_wait.h"
 #include "connect/connect.h"
 #include "net/notifier.h"
 #include "net/task_group.h"
@@ -16,30 +16,18 @@
 namespace alcove::agent {
 namespace {
 
-// A task that feeds a process, and what may end it early: its client's end, its deadline.
+// A task that takes messages, which the call's deadline may end early.
 struct Race {
   explicit Race(const boost::asio::any_io_executor& executor) : changed(executor) {}
 
   std::optional<Result<void>> outcome;
-  bool disconnected = false;
   net::Notifier changed;
 };
 
-Task<void> write_input(Race& race, Process& process, ProcessInput input,
-                       std::optional<Process::TimePoint> deadline) {
-  race.outcome = co_await process.write_input(input.kind, std::move(input.data), deadline);
-  race.changed.notify_all();
-}
-
-Task<void> watch_client(Race& race, http::Exchange& exchange) {
-  co_await exchange.wait_disconnect();
-  race.disconnected = true;
-  race.changed.notify_all();
-}
-
 Task<Result<void>> take_messages(http::Exchange& exchange, const connect::CallInfo& call,
-                                 const ProcessTable& table) {
-  connect::EnvelopeReader reader(exchange.body(), kMaxProcessMessage);
+                                 const ProcessTable& table, InputMeter& meter) {
+  MeteredBody body(exchange.body(), meter);
+  connect::EnvelopeReader reader(body, kMaxProcessMessage);
   std::shared_ptr<Process> process;
   for (;;) {
     ALCOVE_CO_TRY_ASSIGN(auto message, co_await reader.next());
@@ -55,12 +43,14 @@ Task<Result<void>> take_messages(http::Exchange& exchange, const connect::CallIn
       ALCOVE_CO_TRY(
           co_await send_to_process(exchange, process, *std::move(request.input), call.deadline));
     }
+    // But for what the reader has of the next message.
+    body.give_back();
   }
 }
 
 Task<void> take_stream(Race& race, http::Exchange& exchange, const connect::CallInfo& call,
-                       const ProcessTable& table) {
-  race.outcome = co_await take_messages(exchange, call, table);
+                       const ProcessTable& table, InputMeter& meter) {
+  race.outcome = co_await take_messages(exchange, call, table, meter);
   race.changed.notify_all();
 }
 
@@ -68,33 +58,19 @@ Task<void> take_stream(Race& race, http::Exchange& exchange, const connect::Call
 
 Task<Result<void>> send_to_process(http::Exchange& exchange, std::shared_ptr<Process> process,
                                    ProcessInput input, std::optional<Process::TimePoint> deadline) {
-  namespace this_coro = boost::asio::this_coro;
-  const auto executor = co_await this_coro::executor;
-  // A cancelation must not end this task before its children, which use what is here.
-  const bool throws = co_await this_coro::throw_if_cancelled();
-  co_await this_coro::throw_if_cancelled(false);
-  const auto state = co_await this_coro::cancellation_state;
-  Race race(executor);
-  net::TaskGroup group(executor);
-  group.spawn(write_input(race, *process, std::move(input), deadline));
-  group.spawn(watch_client(race, exchange));
-  while (!race.outcome && !race.disconnected &&
-         state.cancelled() == boost::asio::cancellation_type::none) {
-    co_await race.changed.wait();
-  }
-  const Result<void> written = race.outcome.value_or(fail(Code::kCanceled, "the client is gone"));
-  co_await group.stop();
-  co_await this_coro::throw_if_cancelled(throws);
-  co_return written;
+  // The deadline is the write's: it knows what was written by then.
+  co_return co_await while_client_waits(
+      exchange, /*deadline=*/{}, process->write_input(input.kind, std::move(input.data), deadline));
 }
 
-Task<void> stream_to_process(http::Exchange& exchange, const ProcessTable& table) {
+Task<void> stream_to_process(http::Exchange& exchange, const ProcessTable& table,
+                             InputMeter& meter) {
   const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
   if (!call) co_return;
   const auto executor = co_await boost::asio::this_coro::executor;
   Race race(executor);
   net::TaskGroup group(executor);
-  group.spawn(take_stream(race, exchange, *call, table));
+  group.spawn(take_stream(race, exchange, *call, table, meter));
   const auto deadline = call->deadline.value_or(Process::TimePoint::max());
   while (!race.outcome && std::chrono::steady_clock::now() < deadline) {
     (void)co_await race.changed.wait_until(deadline);

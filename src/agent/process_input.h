@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "agent/input_meter.h"
 #include "agent/process.h"
 #include "agent/process_messages.h"
 #include "agent/process_table.h"
@@ -21,6 +22,7 @@ Task<Result<void>> send_to_process(http::Exchange& exchange, std::shared_ptr<Pro
 
 // Serves StreamInput: every message reaches the process while the body is still open. Errors and
 // the deadline are answered without waiting for the body's end; the process goes on.
-Task<void> stream_to_process(http::Exchange& exchange, const ProcessTable& table);
+Task<void> stream_to_process(http::Exchange& exchange, const ProcessTable& table,
+                             InputMeter& meter);
 
 }  // namespace alcove::agent

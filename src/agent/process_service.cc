@@ -9,6 +9,7 @@
 #include <chrono>
 #include <utility>
 
+#include "agent/client_wait.h"
 #include "agent/event_stream.h"
 #include "agent/paths.h"
 #include "agent/process_input.h"
@@ -42,7 +43,7 @@ Task<void> ProcessService::handle(http::Exchange& exchange, std::string_view met
     co_return;
   }
   if (method == "StreamInput") {
-    co_await stream_to_process(exchange, table_);
+    co_await stream_to_process(exchange, table_, input_);
     co_return;
   }
   if (std::find(kUnaryMethods.begin(), kUnaryMethods.end(), method) == kUnaryMethods.end()) {
@@ -51,7 +52,8 @@ Task<void> ProcessService::handle(http::Exchange& exchange, std::string_view met
   }
   const auto call = co_await connect::accept_call(exchange, connect::CallKind::kUnary);
   if (!call) co_return;
-  auto message = co_await connect::read_unary(exchange, kMaxProcessMessage);
+  MeteredBody body(exchange.body(), input_);
+  auto message = co_await connect::read_unary(exchange.request(), body, kMaxProcessMessage);
   Result<std::string> answer;
   if (!message) {
     answer = fail(std::move(message).error());
@@ -76,26 +78,30 @@ Task<void> ProcessService::handle(http::Exchange& exchange, std::string_view met
 Task<void> ProcessService::start(http::Exchange& exchange, std::optional<std::string> user) {
   const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
   if (!call) co_return;
-  auto message = co_await connect::read_single(exchange, kMaxProcessMessage);
+  MeteredBody body(exchange.body(), input_);
+  auto message = co_await connect::read_single(body, kMaxProcessMessage);
   if (!message) {
     co_await fail_stream(exchange, *call, std::move(message).error());
     co_return;
   }
-  auto process = co_await start_process(call->codec, *std::move(message), std::move(user));
+  // From here on it counts as the process's.
+  body.give_back();
+  auto process = co_await start_process(exchange, *call, *std::move(message), std::move(user));
   if (!process) {
     co_await fail_stream(exchange, *call, std::move(process).error());
     co_return;
   }
-  if (call->deadline) (*process)->set_deadline(*call->deadline);
   auto subscriber = (*process)->subscribe(call->codec);
   table_.run(*process);
   co_await stream_events(exchange, *call, *process, std::move(subscriber));
 }
 
 Task<Result<std::shared_ptr<Process>>> ProcessService::start_process(
-    connect::Codec codec, std::string message, std::optional<std::string> user) {
-  ALCOVE_CO_TRY_ASSIGN(StartRequest request, decode_start(codec, message));
-  SpawnSpec spec;
+    http::Exchange& exchange, connect::CallInfo call, std::string message,
+    std::optional<std::string> user) {
+  ALCOVE_CO_TRY_ASSIGN(StartRequest request, decode_start(call.codec, message));
+  const auto wanted = std::make_shared<ProcessTable::Wanted>();
+  SpawnSpec& spec = wanted->spec;
   ALCOVE_CO_TRY_ASSIGN(spec.user, users_.find(user ? *user : state_.default_user()));
   const PathBase base = state_.path_base(spec.user);
   ALCOVE_CO_TRY_ASSIGN(spec.directory, resolve_path(request.process.directory.value_or(""), base));
@@ -104,18 +110,24 @@ Task<Result<std::shared_ptr<Process>>> ProcessService::start_process(
   spec.environment = state_.environment(spec.user, request.process.environment);
   spec.input = request.input;
   spec.terminal = request.terminal;
-  co_return co_await table_.start(std::move(request.process), std::move(request.tag),
-                                  std::move(spec));
+  wanted->config = std::move(request.process);
+  wanted->tag = std::move(request.tag);
+  wanted->deadline = call.deadline;
+  ALCOVE_CO_TRY_ASSIGN(auto process, co_await table_.start_near(wanted));
+  if (process) co_return process;
+  co_return co_await while_client_waits(exchange, call.deadline, table_.start_anywhere(wanted));
 }
 
 Task<void> ProcessService::connect_to(http::Exchange& exchange) {
   const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
   if (!call) co_return;
-  const auto message = co_await connect::read_single(exchange, kMaxProcessMessage);
+  MeteredBody body(exchange.body(), input_);
+  const auto message = co_await connect::read_single(body, kMaxProcessMessage);
   if (!message) {
     co_await fail_stream(exchange, *call, message.error());
     co_return;
   }
+  body.give_back();
   const auto selector = decode_selector(call->codec, *message);
   if (!selector) {
     co_await fail_stream(exchange, *call, selector.error());

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "agent/agent_state.h"
+#include "agent/input_meter.h"
 #include "agent/process_table.h"
 #include "agent/users.h"
 #include "http/exchange.h"
@@ -28,7 +29,8 @@ class ProcessService {
 
  private:
   Task<void> start(http::Exchange& exchange, std::optional<std::string> user);
-  Task<Result<std::shared_ptr<Process>>> start_process(connect::Codec codec, std::string message,
+  Task<Result<std::shared_ptr<Process>>> start_process(http::Exchange& exchange,
+                                                       connect::CallInfo call, std::string message,
                                                        std::optional<std::string> user);
   Task<void> connect_to(http::Exchange& exchange);
 
@@ -41,6 +43,7 @@ class ProcessService {
   AgentState& state_;
   UserDatabase& users_;
   ProcessTable& table_;
+  InputMeter input_;
 };
 
 }  // namespace alcove::agent

@@ -6,7 +6,10 @@
 #include <utility>
 
 #include "agent/root_mount.h"
+#include "base/defer.h"
 #include "base/strings.h"
+#include "net/event_loops.h"
+#include "net/notifier.h"
 
 namespace alcove::agent {
 namespace {
@@ -30,26 +33,50 @@ std::string describe(const ProcessSelector& selector) {
 }  // namespace
 
 ProcessTable::ProcessTable(const boost::asio::any_io_executor& executor, ChildReaper& reaper,
-                           net::BlockingPool& pool)
-    : executor_(executor), reaper_(reaper), pool_(pool), timer_(executor) {}
+                           SpawnPools& pools)
+    : executor_(executor), reaper_(reaper), pools_(pools), timer_(executor) {}
 
-Task<Result<std::shared_ptr<Process>>> ProcessTable::start(ProcessConfig config,
-                                                           std::optional<std::string> tag,
-                                                           SpawnSpec spec) {
+struct ProcessTable::SlowStart {
+  explicit SlowStart(const boost::asio::any_io_executor& executor) : done(executor) {}
+
+  std::optional<Result<std::shared_ptr<Process>>> outcome;
+  bool is_given_up = false;
+  net::Notifier done;
+};
+
+std::shared_ptr<Process> ProcessTable::add(Wanted& wanted, Spawned spawned) {
+  const auto pid = static_cast<uint32_t>(spawned.pid);
+  journal_.started(wanted.config, pid);
+  ProcessInfo info{std::move(wanted.config), pid, std::move(wanted.tag)};
+  auto process = std::make_shared<Process>(executor_, std::move(info), std::move(spawned));
+  if (wanted.deadline) process->set_deadline(*wanted.deadline);
+  live_.push_back(process);
+  return process;
+}
+
+Task<Result<std::shared_ptr<Process>>> ProcessTable::start_near(std::shared_ptr<Wanted> wanted) {
   // A command that looks for one that was killed just before must not find a zombie.
   reaper_.collect();
-  reaper_.expect_start();
-  auto spawned = co_await spawn_somewhere(std::move(spec));
-  if (!spawned) {
-    reaper_.forget_start();
-    co_return fail(std::move(spawned).error());
+  if (!has_young_process()) {
+    // To another thread and back takes as long as half of a small program's life.
+    if (!starts_on_root_mount(wanted->spec)) co_return nullptr;
+    ALCOVE_CO_TRY_ASSIGN(auto spawned, spawn(wanted->spec));
+    auto process = add(*wanted, std::move(spawned));
+    reaper_.watch(static_cast<pid_t>(process->info().pid),
+                  [process](int wait_status) { process->exited(wait_status); });
+    co_return process;
   }
-  const pid_t pid = spawned->pid;
-  journal_.started(config, static_cast<uint32_t>(pid));
-  ProcessInfo info{std::move(config), static_cast<uint32_t>(pid), std::move(tag)};
-  auto process = std::make_shared<Process>(executor_, std::move(info), *std::move(spawned));
-  live_.push_back(process);
-  reaper_.watch(pid, [process](int wait_status) { process->exited(wait_status); });
+  // When many are started at once, threads do it side by side.
+  const auto start = reaper_.expect_start();
+  const Defer forget([&] { reaper_.forget_start(start); });
+  auto job = [wanted, start]() -> Result<std::optional<Spawned>> {
+    if (!starts_on_root_mount(wanted->spec)) return std::nullopt;
+    return spawn(wanted->spec, start->pid);
+  };
+  ALCOVE_CO_TRY_ASSIGN(auto spawned, co_await pools_.root.run(std::move(job)));
+  if (!spawned) co_return nullptr;
+  auto process = add(*wanted, *std::move(spawned));
+  reaper_.watch(start, [process](int wait_status) { process->exited(wait_status); });
   co_return process;
 }
 
@@ -58,12 +85,31 @@ bool ProcessTable::has_young_process() const {
          std::chrono::steady_clock::now() - live_.back()->started_at() < kYoungTime;
 }
 
-Task<Result<Spawned>> ProcessTable::spawn_somewhere(SpawnSpec spec) {
-  // To another thread and back takes as long as half of a small program's life. When many are
-  // started at once, threads do it side by side.
-  if (!has_young_process() && starts_on_root_mount(spec)) co_return spawn(spec);
-  auto job = [wanted = std::move(spec)] { return spawn(wanted); };
-  co_return co_await pool_.run(std::move(job));
+Task<Result<std::shared_ptr<Process>>> ProcessTable::start_anywhere(
+    std::shared_ptr<Wanted> wanted) {
+  const auto start = std::make_shared<SlowStart>(executor_);
+  // Also when this task is canceled.
+  const Defer give_up([start] { start->is_given_up = true; });
+  net::spawn(executor_, start_slowly(std::move(wanted), start));
+  while (!start->outcome) co_await start->done.wait();
+  co_return *std::move(start->outcome);
+}
+
+Task<void> ProcessTable::start_slowly(std::shared_ptr<Wanted> wanted,
+                                      std::shared_ptr<SlowStart> slow) {
+  const auto start = reaper_.expect_start();
+  auto job = [wanted, start] { return spawn(wanted->spec, start->pid); };
+  auto spawned = co_await pools_.mounts.run(std::move(job));
+  if (!spawned) {
+    reaper_.forget_start(start);
+    slow->outcome = fail(std::move(spawned).error());
+  } else {
+    auto process = add(*wanted, *std::move(spawned));
+    reaper_.watch(start, [process](int wait_status) { process->exited(wait_status); });
+    if (slow->is_given_up) run(process);
+    slow->outcome = std::move(process);
+  }
+  slow->done.notify_all();
 }
 
 void ProcessTable::run(const std::shared_ptr<Process>& process) {

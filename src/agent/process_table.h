@@ -24,19 +24,36 @@
 
 namespace alcove::agent {
 
+// Threads for starts, which exist only while there is work; apart, because programs and directories
+// on file systems that hang take threads away for good.
+struct SpawnPools {
+  net::BlockingPool root{"spawn", /*max_threads=*/8, /*max_queued=*/4096, /*spare_threads=*/16};
+  net::BlockingPool mounts{"mounted spawn", /*max_threads=*/8, /*max_queued=*/256,
+                           /*spare_threads=*/120};
+};
+
 // The commands that run, and for a short time how those ended that are over. Belongs to one loop.
 class ProcessTable {
  public:
   // How long after its end a process can still be connected to (protocol/envd.md 2A.6).
   static constexpr std::chrono::seconds kRetention{30};
 
-  // `reaper` and `pool` (for spawning) outlive the table.
+  // `reaper` and `pools` outlive the table.
   ProcessTable(const boost::asio::any_io_executor& executor, ChildReaper& reaper,
-               net::BlockingPool& pool);
+               SpawnPools& pools);
 
-  // Starts a process. It does not read its outputs yet: the caller subscribes, then calls run().
-  Task<Result<std::shared_ptr<Process>>> start(ProcessConfig config, std::optional<std::string> tag,
-                                               SpawnSpec spec);
+  // A process that is asked for.
+  struct Wanted {
+    ProcessConfig config;
+    std::optional<std::string> tag;
+    SpawnSpec spec;
+    std::optional<Process::TimePoint> deadline;
+  };
+  // Starts a process, if nothing that may hang is in the way; else nothing was done and there is
+  // none. It does not read its outputs yet: the caller subscribes, then calls run().
+  Task<Result<std::shared_ptr<Process>>> start_near(std::shared_ptr<Wanted> wanted);
+  // The same wherever it lies. If the caller is canceled before, the process runs without it.
+  Task<Result<std::shared_ptr<Process>>> start_anywhere(std::shared_ptr<Wanted> wanted);
   // Lets a started process go on; it is listed until it is over.
   void run(const std::shared_ptr<Process>& process);
 
@@ -57,8 +74,10 @@ class ProcessTable {
 
  private:
   bool has_young_process() const;
-  // On this thread, if nothing that may hang is in the way; else on one of the pool.
-  Task<Result<Spawned>> spawn_somewhere(SpawnSpec spec);
+  std::shared_ptr<Process> add(Wanted& wanted, Spawned spawned);
+  // A start that may outlive who asked for it.
+  struct SlowStart;
+  Task<void> start_slowly(std::shared_ptr<Wanted> wanted, std::shared_ptr<SlowStart> start);
   struct Retained {
     uint32_t pid;
     int wait_status;
@@ -72,7 +91,7 @@ class ProcessTable {
 
   boost::asio::any_io_executor executor_;
   ChildReaper& reaper_;
-  net::BlockingPool& pool_;
+  SpawnPools& pools_;
   std::list<std::shared_ptr<Process>> live_;
   std::deque<Retained> retained_;
   ProcessJournal journal_;

@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -21,21 +22,19 @@ Result<std::unique_ptr<ChildReaper>> ChildReaper::create(
   return std::unique_ptr<ChildReaper>(new ChildReaper(net::FdStream(executor, std::move(fd))));
 }
 
-void ChildReaper::forget_start() {
-  if (--expected_ == 0) early_.clear();
+std::shared_ptr<ChildReaper::Start> ChildReaper::expect_start() {
+  return starts_.emplace_back(std::make_shared<Start>());
 }
 
-void ChildReaper::watch(pid_t pid, Callback callback) {
-  const auto early = early_.find(pid);
-  if (early != early_.end()) {
-    const int status = early->second;
-    early_.erase(early);
-    forget_start();
-    callback(status);
-    return;
+void ChildReaper::forget_start(const std::shared_ptr<Start>& start) { std::erase(starts_, start); }
+
+void ChildReaper::watch(const std::shared_ptr<Start>& start, Callback callback) {
+  forget_start(start);
+  if (start->wait_status) {
+    callback(*start->wait_status);
+  } else {
+    watched_[start->pid] = std::move(callback);
   }
-  watched_[pid] = std::move(callback);
-  forget_start();
 }
 
 Task<void> ChildReaper::run() {
@@ -43,8 +42,9 @@ Task<void> ChildReaper::run() {
   for (;;) {
     // Children that ended before the signal was watched are found here, too.
     collect();
-    const auto count = co_await signals_.read_some(buffer);
-    if (!count) co_return;
+    // Not read_some(), which looks first and waits then: nearly always in vain.
+    if (!co_await signals_.wait_readable()) co_return;
+    if (const auto count = signals_.try_read(buffer); count && !*count) co_return;
   }
 }
 
@@ -59,9 +59,12 @@ void ChildReaper::collect() {
       const Callback callback = std::move(watched->second);
       watched_.erase(watched);
       callback(status);
-    } else if (expected_ > 0) {
-      early_[pid] = status;
+      continue;
     }
+    // Else an orphan: its pid may be given to the next start, whose end is another one.
+    const auto start = std::find_if(starts_.begin(), starts_.end(),
+                                    [pid](const auto& s) { return s->pid == pid; });
+    if (start != starts_.end()) (*start)->wait_status = status;
   }
 }
 

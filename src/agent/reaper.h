@@ -4,10 +4,13 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -27,12 +30,19 @@ class ChildReaper {
   // SIGCHLD must be blocked in all threads. An error if the kernel gives no signalfd.
   static Result<std::unique_ptr<ChildReaper>> create(const boost::asio::any_io_executor& executor);
 
-  // A process is started on another thread, so it may end before its pid is known here: from now
-  // on, and until watch() or forget_start() is called as often, ends of unknown pids are kept.
-  void expect_start() { ++expected_; }
-  void forget_start();
+  // A process is started on another thread, so it may end before its start is known here.
+  struct Start {
+    // Set by the kernel before the process runs, see spawn().
+    std::atomic<pid_t> pid = 0;
+    std::optional<int> wait_status;
+  };
+  // The end of the process that gets this start's pid is kept until watch() or forget_start().
+  std::shared_ptr<Start> expect_start();
+  void forget_start(const std::shared_ptr<Start>& start);
   // Calls `callback` when the process ends; at once if it has ended already.
-  void watch(pid_t pid, Callback callback);
+  void watch(const std::shared_ptr<Start>& start, Callback callback);
+  // The same for one that was started on the loop's thread, right before.
+  void watch(pid_t pid, Callback callback) { watched_[pid] = std::move(callback); }
 
   // Waits for all that have ended by now. run() does so by itself, but perhaps a moment later.
   void collect();
@@ -45,8 +55,7 @@ class ChildReaper {
 
   net::FdStream signals_;
   std::map<pid_t, Callback> watched_;
-  std::map<pid_t, int> early_;
-  size_t expected_ = 0;
+  std::vector<std::shared_ptr<Start>> starts_;
 };
 
 }  // namespace alcove::agent

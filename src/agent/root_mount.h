@@ -16,6 +16,10 @@ namespace alcove::agent {
 // the root mount, if nothing is there, or if the kernel cannot tell (before 5.6).
 UniqueFd find_on_root_mount(const std::string& path);
 
+// Whether using this path asks no other file system: it leads to something on the root mount, or
+// to a place there where nothing is yet.
+bool stays_on_root_mount(const std::string& path);
+
 // Whether starting this process needs nothing but the root mount: its directory and its program
 // lie there, the program's loader too, and it is no script, whose interpreter may lie anywhere.
 bool starts_on_root_mount(const SpawnSpec& spec);

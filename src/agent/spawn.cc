@@ -168,12 +168,6 @@ Result<Pipe> make_pipe() {
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-Result<void> set_nonblocking(int fd) {
-  const int flags = ::fcntl(fd, F_GETFL);
-  if (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return fail_errno(errno, "fcntl");
-  return {};
-}
-
 // The child's ends, to be closed by us once it runs.
 struct ChildEnds {
   UniqueFd input;
@@ -184,7 +178,6 @@ struct ChildEnds {
 Result<void> open_pipes(const SpawnSpec& spec, Spawned& ours, ChildEnds& theirs) {
   if (spec.input == SpawnSpec::Input::kPipe) {
     ALCOVE_TRY_ASSIGN(Pipe input, make_pipe());
-    ALCOVE_TRY(set_nonblocking(input.write_end.get()));
     ours.input = std::move(input.write_end);
     theirs.input = std::move(input.read_end);
   } else {
@@ -197,8 +190,6 @@ Result<void> open_pipes(const SpawnSpec& spec, Spawned& ours, ChildEnds& theirs)
   }
   ALCOVE_TRY_ASSIGN(Pipe output, make_pipe());
   ALCOVE_TRY_ASSIGN(Pipe error_output, make_pipe());
-  ALCOVE_TRY(set_nonblocking(output.read_end.get()));
-  ALCOVE_TRY(set_nonblocking(error_output.read_end.get()));
   ours.output = std::move(output.read_end);
   ours.error_output = std::move(error_output.read_end);
   theirs.output = std::move(output.write_end);
@@ -220,7 +211,6 @@ Result<void> open_terminal(const SpawnSpec& spec, Spawned& ours, ChildEnds& thei
   if (::ioctl(master.get(), TIOCSWINSZ, &size) != 0) return fail_errno(errno, "TIOCSWINSZ");
   // As a login does; without it the user cannot open the terminal by its name.
   (void)!::fchown(theirs.input.get(), spec.user.uid, static_cast<gid_t>(-1));
-  ALCOVE_TRY(set_nonblocking(master.get()));
   ours.terminal = std::move(master);
   return {};
 }
@@ -249,7 +239,8 @@ Error step_error(const ChildPlan& plan, const SpawnSpec& spec) {
 
 // The thread waits until the child has executed or ended (CLONE_VFORK), which is what makes the
 // shared memory and the stack below safe. No page tables are copied.
-pid_t clone_child(ChildPlan& plan) {
+pid_t clone_child(ChildPlan& plan, std::atomic<pid_t>& early_pid) {
+  static_assert(sizeof early_pid == sizeof(pid_t));
   // Deep enough for child_main() and the C library's system call wrappers.
   alignas(16) std::array<char, 32 * 1024> stack;
   sigset_t all;
@@ -258,7 +249,8 @@ pid_t clone_child(ChildPlan& plan) {
   // A signal handler must not run in the child while it shares our memory.
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t pid =
-      __clone(child_main, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &plan);
+      __clone(child_main, stack.data() + stack.size(),
+              CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, &plan, &early_pid);
   const int error_number = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = error_number;
@@ -282,6 +274,11 @@ std::vector<std::string> candidate_paths(const SpawnSpec& spec) {
 }
 
 Result<Spawned> spawn(const SpawnSpec& spec) {
+  std::atomic<pid_t> pid = 0;
+  return spawn(spec, pid);
+}
+
+Result<Spawned> spawn(const SpawnSpec& spec, std::atomic<pid_t>& pid) {
   ALCOVE_TRY(refuse_nul_bytes(spec));
   Spawned ours;
   ChildEnds theirs;
@@ -297,7 +294,7 @@ Result<Spawned> spawn(const SpawnSpec& spec) {
     plan.output = theirs.output.get();
     plan.error_output = theirs.error_output.get();
   }
-  ours.pid = clone_child(plan);
+  ours.pid = clone_child(plan, pid);
   if (ours.pid < 0) {
     return fail(Code::kInvalidArgument, Error::from_errno(errno, "start process").message());
   }

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,8 +36,8 @@ struct SpawnSpec {
   std::optional<TerminalSize> terminal;
 };
 
-// A started process and our ends of its pipes, all non-blocking. With a terminal only `terminal` is
-// valid.
+// A started process and our ends of its pipes. They still block: net::FdStream changes that. With a
+// terminal only `terminal` is valid.
 struct Spawned {
   pid_t pid = -1;
   UniqueFd input;
@@ -52,7 +53,8 @@ std::vector<std::string> candidate_paths(const SpawnSpec& spec);
 // standard error and exits with 127 (126 if it is not executable). kInvalidArgument for a
 // directory that cannot be entered by the user. Blocks until the new process has become the
 // command, so a file system that hangs holds it up: to be called on a pool thread, except for what
-// root_mount.h says.
+// root_mount.h says. `pid` is set before the process runs.
+Result<Spawned> spawn(const SpawnSpec& spec, std::atomic<pid_t>& pid);
 Result<Spawned> spawn(const SpawnSpec& spec);
 
 }  // namespace alcove::agent

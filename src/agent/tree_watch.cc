@@ -30,6 +30,9 @@ constexpr size_t kReadSize = 16 * 1024;
 // The events of one rename follow each other closely; only renames at the same moment come between.
 constexpr size_t kMostMoves = 1024;
 
+// Of a path that is too long.
+constexpr size_t kShownPath = 200;
+
 Result<void> check_directory(const std::string& path, const WatchOptions& options) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) {
@@ -57,6 +60,10 @@ Error limit_error(int number, const std::string& path) {
   if (number == EMFILE) {
     return Error(Code::kInternal, cat("cannot watch '", path,
                                       "': the limit fs.inotify.max_user_instances is reached"));
+  }
+  if (number == ENAMETOOLONG) {
+    return Error(Code::kInternal, cat("cannot watch '", path.substr(0, kShownPath),
+                                      "...': the path is longer than the kernel takes"));
   }
   return Error(Code::kInternal, Error::from_errno(number, cat("watch '", path, "'")).message());
 }

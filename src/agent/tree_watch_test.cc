@@ -323,5 +323,24 @@ TEST_F(TreeWatchTest, LostEventsAreAnError) {
   EXPECT_EQ(events.error().code(), Code::kInternal);
 }
 
+TEST(TreeWatch, ATreeDeeperThanAnyPathIsSaidToBe) {
+  // In memory: on a disk this takes seconds.
+  const testing::TempDir dir("/dev/shm");
+  UniqueFd current(::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int i = 0; i < 25; ++i) {
+    const std::string name(200, 'd');
+    ASSERT_EQ(::mkdirat(current.get(), name.c_str(), 0755), 0);
+    current.reset(::openat(current.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ASSERT_TRUE(current.valid());
+  }
+  current.reset();
+  const auto watch =
+      TreeWatch::open(dir.path(), {.recursive = true}, std::make_shared<Accounts>("", ""));
+  ASSERT_FALSE(watch);
+  EXPECT_EQ(watch.error().code(), Code::kInternal);
+  EXPECT_NE(watch.error().message().find("longer than the kernel takes"), std::string::npos);
+  EXPECT_LT(watch.error().message().size(), 400u);
+}
+
 }  // namespace
 }  // namespace alcove::agent

@@ -56,12 +56,13 @@ tl::unexpected<Failure> body_failure(const Error& error) {
 
 using Files = std::vector<UploadedFile>;
 
-Task<Outcome<Files>> receive_single(http::BodyReader& body, net::BlockingPool& pool,
-                                    const UploadRequest& request) {
+Task<Outcome<Files>> receive_single(http::Exchange& exchange, http::BodyReader& body,
+                                    FilePools& pools, const UploadRequest& request) {
   if (!request.path) co_return refuse(400, "the path parameter is missing");
   auto path = resolve_path(*request.path, request.base);
   if (!path) co_return refuse(400, path.error().message());
-  UploadFile file(pool, *std::move(path), request.owner, request.metadata);
+  const FileThreads threads = pools.at(*path);
+  UploadFile file({threads, exchange}, *std::move(path), request.owner, request.metadata);
   for (;;) {
     const auto count = co_await body.read(file.room());
     if (!count) co_return body_failure(count.error());
@@ -90,8 +91,9 @@ Outcome<std::string> part_path(const UploadRequest& request, const MultipartPars
   return *std::move(path);
 }
 
-Task<Outcome<Files>> receive_form(http::BodyReader& body, net::BlockingPool& pool,
-                                  const UploadRequest& request, std::string boundary) {
+Task<Outcome<Files>> receive_form(http::Exchange& exchange, http::BodyReader& body,
+                                  FilePools& pools, const UploadRequest& request,
+                                  std::string boundary) {
   MultipartParser parser(boundary);
   std::vector<char> buffer(kReadSize);
   std::set<std::string> used;
@@ -115,8 +117,9 @@ Task<Outcome<Files>> receive_form(http::BodyReader& body, net::BlockingPool& poo
         if (event->part.name != "file") break;
         auto path = part_path(request, event->part, used);
         if (!path) co_return tl::unexpected<Failure>(std::move(path).error());
+        const FileJobs jobs(pools.at(*path), exchange);
         file =
-            std::make_unique<UploadFile>(pool, *std::move(path), request.owner, request.metadata);
+            std::make_unique<UploadFile>(jobs, *std::move(path), request.owner, request.metadata);
         break;
       }
       case MultipartParser::Kind::kData: {
@@ -166,8 +169,7 @@ std::string encode_files(const Files& files) {
 
 }  // namespace
 
-Task<void> receive_upload(http::Exchange& exchange, net::BlockingPool& pool,
-                          UploadRequest request) {
+Task<void> receive_upload(http::Exchange& exchange, FilePools& pools, UploadRequest request) {
   const auto content_type =
       parse_media_type(exchange.request().headers.get("Content-Type").value_or(""));
   IdleLimitedBody received(co_await boost::asio::this_coro::executor, exchange, kIdleLimit);
@@ -176,13 +178,13 @@ Task<void> receive_upload(http::Exchange& exchange, net::BlockingPool& pool,
   http::BodyReader& body = decompressed ? static_cast<http::BodyReader&>(*decompressed) : received;
   Outcome<Files> files;
   if (content_type && content_type->value == "application/octet-stream") {
-    files = co_await receive_single(body, pool, request);
+    files = co_await receive_single(exchange, body, pools, request);
   } else if (content_type && content_type->value.starts_with("multipart/")) {
     const auto boundary = content_type->parameters.find("boundary");
     if (boundary == content_type->parameters.end() || boundary->second.empty()) {
       files = refuse(500, "multipart: the boundary is missing");
     } else {
-      files = co_await receive_form(body, pool, request, boundary->second);
+      files = co_await receive_form(exchange, body, pools, request, boundary->second);
     }
   } else {
     files = refuse(400, "Content-Type must be multipart/form-data or application/octet-stream");

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "agent/file_pools.h"
 #include "agent/metadata.h"
 #include "agent/paths.h"
 #include "agent/users.h"
 #include "http/exchange.h"
-#include "net/blocking_pool.h"
 #include "net/task.h"
 
 namespace alcove::agent {
@@ -25,6 +25,6 @@ struct UploadRequest {
 };
 
 // Receives the body, a form or a single file, and answers with the list of files.
-Task<void> receive_upload(http::Exchange& exchange, net::BlockingPool& pool, UploadRequest request);
+Task<void> receive_upload(http::Exchange& exchange, FilePools& pools, UploadRequest request);
 
 }  // namespace alcove::agent

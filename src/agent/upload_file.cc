@@ -76,8 +76,8 @@ Result<UploadedFile> UploadFile::Job::close() {
   return file;
 }
 
-UploadFile::UploadFile(net::BlockingPool& pool, std::string path, User owner, Metadata metadata)
-    : pool_(pool), job_(pool.hold(Job())) {
+UploadFile::UploadFile(FileJobs jobs, std::string path, User owner, Metadata metadata)
+    : jobs_(jobs), job_(jobs.hold(Job())) {
   job_->path = std::move(path);
   job_->owner = std::move(owner);
   job_->metadata = std::move(metadata);
@@ -108,7 +108,7 @@ Task<Result<void>> UploadFile::flush() {
   auto work = [job = job_, bytes = buffer_, size = std::exchange(used_, 0)] {
     return job->write({bytes.get(), size});
   };
-  return pool_.run(std::move(work));
+  return jobs_.run(std::move(work));
 }
 
 Task<Result<UploadedFile>> UploadFile::finish() {
@@ -117,12 +117,16 @@ Task<Result<UploadedFile>> UploadFile::finish() {
     ALCOVE_TRY(job->write({bytes.get(), size}));
     return job->close();
   };
-  return pool_.run(std::move(work));
+  return jobs_.run(std::move(work));
 }
 
 int UploadFile::status_of(const Error& error) {
   if (error.error_number() == ENOSPC || error.error_number() == EDQUOT) return 507;
-  if (error.code() == Code::kInvalidArgument && error.error_number() == 0) return 400;
+  if (error.error_number() == 0) {
+    if (error.code() == Code::kInvalidArgument) return 400;
+    // Too many jobs wait for file systems that hang.
+    if (error.code() == Code::kResourceExhausted) return 503;
+  }
   return 500;
 }
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "agent/file_pools.h"
 #include "agent/metadata.h"
 #include "agent/users.h"
 #include "base/result.h"
-#include "net/blocking_pool.h"
 #include "net/task.h"
 
 namespace alcove::agent {
@@ -21,12 +21,12 @@ struct UploadedFile {
   Metadata metadata;
 };
 
-// A file that is being written on the pool, in large pieces. The order of system calls is part of
+// A file that is being written on a thread, in large pieces. The order of system calls is part of
 // the protocol (3.4): watchers of a small new file see exactly CREATE, CHMOD, WRITE, so a small
 // file is written with one write(), in place, without changing its mode or times.
 class UploadFile {
  public:
-  UploadFile(net::BlockingPool& pool, std::string path, User owner, Metadata metadata);
+  UploadFile(FileJobs jobs, std::string path, User owner, Metadata metadata);
 
   // Memory for the next bytes, never empty: put some there, then say how many.
   std::span<char> room();
@@ -43,7 +43,7 @@ class UploadFile {
   struct Job;
   Task<Result<void>> flush();
 
-  net::BlockingPool& pool_;
+  FileJobs jobs_;
   // Shared with the pool's thread, which outlives a request that is canceled, and which closes a
   // file that was given up.
   std::shared_ptr<Job> job_;

@@ -21,14 +21,12 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// With this much waiting for the client no more is taken from the kernel.
-constexpr size_t kMaxPending = 256 * 1024;
 // Reads of the kernel's queue for one poll: events that go on for ever must not hold it up.
 constexpr int kMostTakes = 64;
 
 Task<void> collect_events(WatchTask& watch, Outbox& outbox, net::Notifier& room) {
   for (;;) {
-    while (outbox.pending.size() >= kMaxPending) co_await room.wait();
+    while (!outbox.has_room()) co_await room.wait();
     auto events = Result<std::vector<FilesystemEvent>>();
     if (const auto ready = co_await watch.wait(); !ready) {
       events = fail(ready.error());
@@ -42,8 +40,22 @@ Task<void> collect_events(WatchTask& watch, Outbox& outbox, net::Notifier& room)
     for (const FilesystemEvent& event : *events) {
       append_watch_event(outbox.codec, event, outbox.pending);
     }
-    outbox.wake.notify_all();
+    outbox.added();
   }
+}
+
+// Entries are read through links, which lead anywhere.
+FileThreads threads_for(FilePools& pools, const WatchRequest& request) {
+  if (request.options.include_entry) return pools.anywhere();
+  if (!request.options.recursive) return pools.at(request.path);
+  return pools.below(request.path, MountPoints::Walk::kTree);
+}
+
+Task<Result<std::unique_ptr<WatchTask>>> open(FilePools& pools, WatchRequest request,
+                                              std::shared_ptr<const Accounts> accounts) {
+  const FileThreads threads = threads_for(pools, request);
+  return WatchTask::open(*threads.pool, std::move(request.path), request.options,
+                         std::move(accounts));
 }
 
 Error unknown_watcher(const std::string& id) {
@@ -52,10 +64,10 @@ Error unknown_watcher(const std::string& id) {
 
 }  // namespace
 
-Task<void> stream_watch(http::Exchange& exchange, connect::CallInfo call, net::BlockingPool& pool,
+Task<void> stream_watch(http::Exchange& exchange, connect::CallInfo call, FilePools& pools,
                         WatchRequest request, std::shared_ptr<const Accounts> accounts) {
-  auto watch =
-      co_await WatchTask::open(pool, std::move(request.path), request.options, std::move(accounts));
+  auto watch = co_await while_client_waits(exchange, call.deadline,
+                                           open(pools, request, std::move(accounts)));
   if (!watch) {
     connect::StreamWriter writer(exchange, call);
     (void)co_await writer.finish(watch.error());
@@ -83,9 +95,9 @@ struct PolledWatchers::Watcher {
   net::TaskGroup group;
 };
 
-PolledWatchers::PolledWatchers(const boost::asio::any_io_executor& executor,
-                               net::BlockingPool& pool, Limits limits)
-    : executor_(executor), pool_(pool), limits_(limits), timer_(executor) {}
+PolledWatchers::PolledWatchers(const boost::asio::any_io_executor& executor, FilePools& pools,
+                               Limits limits)
+    : executor_(executor), pools_(pools), limits_(limits), timer_(executor) {}
 
 PolledWatchers::~PolledWatchers() {
   for (const auto& [id, watcher] : watchers_) watcher->group.cancel();
@@ -99,8 +111,7 @@ Task<Result<std::string>> PolledWatchers::create(WatchRequest request,
   }
   auto watcher = std::make_shared<Watcher>(executor_);
   ALCOVE_CO_TRY_ASSIGN(watcher->watch,
-                       co_await WatchTask::open(pool_, std::move(request.path), request.options,
-                                                std::move(accounts)));
+                       co_await open(pools_, std::move(request), std::move(accounts)));
   watcher->group.spawn(collect(watcher, limits_.events));
   std::string id = cat("w", random_alphanumeric(20));
   watchers_[id] = std::move(watcher);

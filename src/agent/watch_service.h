@@ -11,19 +11,19 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "agent/file_pools.h"
 #include "agent/filesystem_messages.h"
 #include "agent/users.h"
 #include "base/result.h"
 #include "connect/connect.h"
 #include "http/exchange.h"
-#include "net/blocking_pool.h"
 #include "net/task.h"
 
 namespace alcove::agent {
 
 // Answers WatchDir with events until the client leaves, the deadline passes or the watch fails. A
 // slow client makes the kernel's queue overflow in the end, which is a failure.
-Task<void> stream_watch(http::Exchange& exchange, connect::CallInfo call, net::BlockingPool& pool,
+Task<void> stream_watch(http::Exchange& exchange, connect::CallInfo call, FilePools& pools,
                         WatchRequest request, std::shared_ptr<const Accounts> accounts);
 
 // The watchers of clients that poll (CreateWatcher and its companions). Belongs to one loop.
@@ -37,10 +37,9 @@ class PolledWatchers {
     std::chrono::steady_clock::duration idle = std::chrono::minutes(30);
   };
 
-  PolledWatchers(const boost::asio::any_io_executor& executor, net::BlockingPool& pool)
-      : PolledWatchers(executor, pool, Limits()) {}
-  PolledWatchers(const boost::asio::any_io_executor& executor, net::BlockingPool& pool,
-                 Limits limits);
+  PolledWatchers(const boost::asio::any_io_executor& executor, FilePools& pools)
+      : PolledWatchers(executor, pools, Limits()) {}
+  PolledWatchers(const boost::asio::any_io_executor& executor, FilePools& pools, Limits limits);
   ~PolledWatchers();
 
   // Returns the id.
@@ -62,7 +61,7 @@ class PolledWatchers {
   void arm_timer();
 
   boost::asio::any_io_executor executor_;
-  net::BlockingPool& pool_;
+  FilePools& pools_;
   const Limits limits_;
   std::map<std::string, std::shared_ptr<Watcher>> watchers_;
   boost::asio::steady_timer timer_;

@@ -154,12 +154,12 @@ class PolledWatchersTest : public ::testing::Test {
 
   testing::TempDir dir_;
   boost::asio::io_context loop_{1};
-  net::BlockingPool pool_{"files", 2, 100};
+  FilePools pools_;
   std::shared_ptr<const Accounts> accounts_ = std::make_shared<Accounts>("", "");
 };
 
 TEST_F(PolledWatchersTest, NumberIsLimited) {
-  PolledWatchers watchers(loop_.get_executor(), pool_, {.watchers = 1});
+  PolledWatchers watchers(loop_.get_executor(), pools_, {.watchers = 1});
   ASSERT_TRUE(create(watchers));
   const auto refused = create(watchers);
   ASSERT_FALSE(refused);
@@ -167,7 +167,7 @@ TEST_F(PolledWatchersTest, NumberIsLimited) {
 }
 
 TEST_F(PolledWatchersTest, EventsThatNobodyFetchesFailTheWatcher) {
-  PolledWatchers watchers(loop_.get_executor(), pool_, {.events = 2});
+  PolledWatchers watchers(loop_.get_executor(), pools_, {.events = 2});
   const std::string id = create(watchers).value();
   for (const char* name : {"a", "b", "c"}) write_text(dir_ / name, "x");
   pause(std::chrono::milliseconds(300));
@@ -179,7 +179,7 @@ TEST_F(PolledWatchersTest, EventsThatNobodyFetchesFailTheWatcher) {
 }
 
 TEST_F(PolledWatchersTest, ForgottenWatchersAreRemoved) {
-  PolledWatchers watchers(loop_.get_executor(), pool_, {.idle = std::chrono::milliseconds(50)});
+  PolledWatchers watchers(loop_.get_executor(), pools_, {.idle = std::chrono::milliseconds(50)});
   ASSERT_TRUE(create(watchers));
   pause(std::chrono::milliseconds(300));
   EXPECT_EQ(watchers.size(), 0u);

@@ -26,8 +26,8 @@ constexpr std::array<ContentType, 4> kContentTypes = {{
     {"application/connect+proto", CallKind::kStream, Codec::kProto},
 }};
 
-std::string_view content_type(const http::Exchange& exchange) {
-  return exchange.request().headers.get("Content-Type").value_or("");
+std::string_view content_type(const http::RequestHead& request) {
+  return request.headers.get("Content-Type").value_or("");
 }
 
 // JSON over HTTP may say "; charset=utf-8"; everything else is compared exactly.
@@ -103,7 +103,7 @@ Task<std::optional<CallInfo>> accept_call(http::Exchange& exchange, CallKind kin
     co_await refuse_method(exchange);
     co_return std::nullopt;
   }
-  const auto codec = find_codec(content_type(exchange), kind);
+  const auto codec = find_codec(content_type(exchange.request()), kind);
   if (!codec) {
     co_await refuse_content_type(exchange, kind);
     co_return std::nullopt;
@@ -149,11 +149,16 @@ Task<void> refuse_unknown_method(http::Exchange& exchange, std::string_view serv
 }
 
 Task<Result<std::string>> read_unary(http::Exchange& exchange, uint64_t limit) {
-  ALCOVE_CO_TRY_ASSIGN(std::string message, co_await exchange.body().read_all(limit));
-  if (exchange.request().headers.get("Content-Encoding") == "gzip" && !message.empty()) {
+  return read_unary(exchange.request(), exchange.body(), limit);
+}
+
+Task<Result<std::string>> read_unary(const http::RequestHead& request, http::BodyReader& body,
+                                     uint64_t limit) {
+  ALCOVE_CO_TRY_ASSIGN(std::string message, co_await body.read_all(limit));
+  if (request.headers.get("Content-Encoding") == "gzip" && !message.empty()) {
     ALCOVE_CO_TRY_ASSIGN(message, gunzip(message, limit));
   }
-  if (message.empty() && find_codec(content_type(exchange), CallKind::kUnary) == Codec::kJson) {
+  if (message.empty() && find_codec(content_type(request), CallKind::kUnary) == Codec::kJson) {
     co_return fail(Code::kInvalidArgument, "the body is empty: a JSON message is at least {}");
   }
   co_return message;

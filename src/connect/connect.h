@@ -50,6 +50,9 @@ Task<void> refuse_unknown_method(http::Exchange& exchange, std::string_view serv
 
 // Reads the single message of a unary call (with gzip if so encoded; the limit is ours).
 Task<Result<std::string>> read_unary(http::Exchange& exchange, uint64_t limit);
+// The same from `body`, which is the exchange's behind something that watches it.
+Task<Result<std::string>> read_unary(const http::RequestHead& request, http::BodyReader& body,
+                                     uint64_t limit);
 Task<void> respond_unary(http::Exchange& exchange, const CallInfo& call, std::string message);
 Task<void> respond_error(http::Exchange& exchange, const CallInfo& call, const Error& error);
 
@@ -82,6 +85,7 @@ class EnvelopeReader {
 // The one message of a server-streaming call, body read to its end; zero or several messages are
 // kUnimplemented.
 Task<Result<std::string>> read_single(http::Exchange& exchange, uint64_t limit);
+Task<Result<std::string>> read_single(http::BodyReader& body, uint64_t limit);
 
 // The answer of a streaming call: HTTP 200, envelopes, one end-of-stream envelope. The head goes
 // out with the first envelope.

@@ -85,7 +85,11 @@ Task<Result<std::optional<EnvelopeReader::Envelope>>> EnvelopeReader::take(char 
 }
 
 Task<Result<std::string>> read_single(http::Exchange& exchange, uint64_t limit) {
-  EnvelopeReader reader(exchange.body(), limit);
+  return read_single(exchange.body(), limit);
+}
+
+Task<Result<std::string>> read_single(http::BodyReader& body, uint64_t limit) {
+  EnvelopeReader reader(body, limit);
   ALCOVE_CO_TRY_ASSIGN(auto message, co_await reader.next());
   if (!message) co_return fail(Code::kUnimplemented, "the call needs one message, got none");
   ALCOVE_CO_TRY_ASSIGN(const auto second, co_await reader.next());
