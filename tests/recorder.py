@@ -30,7 +30,7 @@ _MAX_REFUSAL = 1000
 # Modules whose classes are for users; the rest of the packages is their inside.
 _PUBLIC = re.compile(r"e2b\.(?:sandbox|template|volume(?!\.client)|secret)|e2b_code_interpreter\.code_interpreter")
 _NOT_FOR_USERS = {"VolumeConnectionConfig", "TransportWithLogger", "DefaultBuildLogger", "DockerfileParserInterface", "from_dict", "to_dict"}
-_REQUEST = re.compile(r'HTTP Request: (\w+) (\S+) "\S+ 2\d\d')
+_REQUEST = re.compile(r'HTTP Request: (\w+) (\S+) "\S+ (\d)\d\d')
 
 _ASKED_BY = "_alcove_asked_by"
 
@@ -54,6 +54,8 @@ class Record:
         refusal = REFUSAL.search(text[:_MAX_REFUSAL])
         if refusal:
             self.refused.add((*key, refusal[1]))
+            if _requests.failed:
+                self.turned_down.add((*_requests.failed, refusal[1]))
 
     def reply(self, method, path, status, body):
         """A reply to a request that a test made by itself."""
@@ -163,10 +165,21 @@ class _noting:
 class _Requests(logging.Handler):
     """Reads what the HTTP libraries log of each answered request."""
 
+    # The last one that was answered with an error, which is what a call that fails tells of.
+    failed = None
+
     def emit(self, entry):
         seen = _REQUEST.match(entry.getMessage())
-        if seen:
-            record.answered.add((seen[1], urllib.parse.urlsplit(seen[2]).path))
+        if not seen:
+            return
+        request = (seen[1], urllib.parse.urlsplit(seen[2]).path)
+        if seen[3] == "2":
+            record.answered.add(request)
+        else:
+            self.failed = request
+
+
+_requests = _Requests()
 
 
 def _watch_transport():
@@ -266,9 +279,8 @@ def start():
         _wrap(package)
     record.endpoints.update(_known_endpoints())
     _watch_transport()
-    handler = _Requests()
     for name, level in (("httpx", logging.INFO), ("pyqwest.access", logging.DEBUG)):
         logger = logging.getLogger(name)
         logger.setLevel(level)
         logger.propagate = False
-        logger.addHandler(handler)
+        logger.addHandler(_requests)

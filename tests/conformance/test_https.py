@@ -78,6 +78,7 @@ async def test_everyday_calls(client, sandbox):
     assert await got(again.is_running()) is False
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.1", "::1"])
 async def test_http(client, sandbox, address):
     """Also of a service that nobody but the sandbox itself could reach."""
@@ -105,6 +106,7 @@ async def test_upload(client, sandbox):
     assert reply.text == hashlib.sha256(content).hexdigest()
 
 
+@pytest.mark.smoke
 async def test_closed_port(client, sandbox):
     reply = await _Browser(client, sandbox).get("/")
     assert reply.status_code == 502
@@ -116,6 +118,7 @@ async def test_closed_port(client, sandbox):
     }
 
 
+@pytest.mark.smoke
 async def test_websocket(client, sandbox):
     await _serve(sandbox)
     url = f"wss://{sandbox.get_host(_PORT)}/ws"
@@ -172,6 +175,7 @@ async def test_killed_in_the_middle_of_a_command(client, sandbox):
     assert await got(sandbox.is_running()) is False
 
 
+@pytest.mark.smoke
 async def test_killed_in_the_middle_of_a_stream(client, sandbox):
     """Whoever reads from a service is told that the transfer is not whole."""
     await _serve(sandbox)

@@ -3,6 +3,7 @@
 """What counts as "yes" in docs/compatibility.md: a call that did something."""
 
 import asyncio
+import logging
 
 import pytest
 import recorder
@@ -80,3 +81,15 @@ def test_a_list_whose_pages_are_refused_is_refused(record):
         pages.next_items()
     assert record.returned == set()
     assert {(key[1], key[3]) for key in record.refused} == {("list", _REFUSAL), ("next_items", _REFUSAL)}
+
+
+def test_a_refused_call_tells_of_its_request(record, monkeypatch):
+    requests = recorder._Requests()
+    monkeypatch.setattr(recorder, "_requests", requests)
+    for status in ("GET /fine?a=b HTTP/1.1 200 OK", "POST /x HTTP/1.1 400 Bad Request"):
+        method, path, rest = status.split(" ", 2)
+        requests.emit(logging.LogRecord("httpx", logging.INFO, "", 0, f'HTTP Request: {method} http://host{path} "{rest}"', (), None))
+    with pytest.raises(RuntimeError):
+        _Client().list(refused=True).next_items()
+    assert record.answered == {("GET", "/fine")}
+    assert record.turned_down == {("POST", "/x", _REFUSAL)}

@@ -6,7 +6,7 @@
 // say what is public. Loaded before the tests; the files of the packages stay as published.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import './request_recorder.mjs'
+import { failedRequest } from './request_recorder.mjs'
 
 const REFUSAL = /(?:^|: )([\w.[\] -]+ (?:is not available on this server yet|are not enabled)\.)/
 const INSIDE = /Config$|ApiClient$|Error$|^(?:LogEntry|ReadyCmd$|OutputMessage$|Result$|Execution$)/
@@ -14,6 +14,7 @@ const INSIDE = /Config$|ApiClient$|Error$|^(?:LogEntry|ReadyCmd$|OutputMessage$|
 const methods = []
 const returned = new Set()
 const refused = new Set()
+const turnedDown = new Set()
 /** Lists that were asked for -> the key of what asked: it shows what it can do with the first page. */
 const askedBy = new WeakMap()
 const inside = new AsyncLocalStorage()
@@ -70,6 +71,7 @@ function recorded(original, key) {
     const failed = (error) => {
       const refusal = REFUSAL.exec(String(error?.message).slice(0, 1000))
       if (refusal) keys.forEach((one) => refused.add(JSON.stringify([...JSON.parse(one), refusal[1]])))
+      if (refusal && failedRequest) turnedDown.add(JSON.stringify([...failedRequest, refusal[1]]))
       throw error
     }
     let result
@@ -119,6 +121,6 @@ for (const one of packages) {
 
 const parsed = (set) => [...set].map((text) => JSON.parse(text))
 process.on('exit', () => {
-  const content = { methods, returned: parsed(returned), refused: parsed(refused) }
+  const content = { methods, returned: parsed(returned), refused: parsed(refused), turned_down: parsed(turnedDown) }
   writeFileSync(`${process.env.ALCOVE_RECORD}/${process.pid}.json`, JSON.stringify(content))
 })

@@ -8,9 +8,13 @@ import { writeFileSync } from 'node:fs'
 
 const answered = new Set()
 
+/** The last request that was answered with an error, which is what a call that fails tells of. */
+export let failedRequest
+
 subscribe('undici:request:headers', ({ request, response }) => {
-  if (response.statusCode >= 200 && response.statusCode < 300)
-    answered.add(JSON.stringify([request.method, request.path.split('?')[0]]))
+  const seen = [request.method, request.path.split('?')[0]]
+  if (response.statusCode >= 400) failedRequest = seen
+  else if (response.statusCode >= 200 && response.statusCode < 300) answered.add(JSON.stringify(seen))
 })
 
 process.on('exit', () => {
