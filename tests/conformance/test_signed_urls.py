@@ -95,6 +95,7 @@ def test_guessing_is_limited():
     replies = [request("GET", f"/files?path=x&signature=v1_{n}", url=SANDBOX_URL) for n in range(400)]
     assert {reply.status for reply in replies} == {401, 429}
     for reply in replies:
+        assert_error(reply, reply.status)
         assert reply.headers.get("retry-after") == ("1" if reply.status == 429 else None)
     # It comes back by itself; other tests use this address too.
     time.sleep(2)
