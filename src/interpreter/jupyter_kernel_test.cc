@@ -145,6 +145,18 @@ TEST_F(JupyterR, AnInterruptEndsTheRunAndKeepsTheState) {
   EXPECT_EQ(execute("cat(x)").printed(), "7");
 }
 
+TEST_F(JupyterR, AnInterruptThatComesBehindARunDoesNotHitTheNextOne) {
+  const std::string pid = execute("x <- 7; cat(Sys.getpid())").printed();
+  ASSERT_FALSE(pid.empty());
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_EQ(::kill(std::stoi(pid), SIGINT), 0);
+    const Recorder next = execute("cat(x)");
+    EXPECT_EQ(next.printed(), "7") << i;
+    EXPECT_TRUE(next.all<RunError>().empty()) << i;
+    ASSERT_EQ(outcome_, RunOutcome::kDone);
+  }
+}
+
 TEST_F(JupyterR, ADeadKernelSaysSoAndANewOneWorks) {
   (void)execute("cat('bye'); tools::pskill(Sys.getpid(), 9)");
   EXPECT_EQ(outcome_, RunOutcome::kDied);

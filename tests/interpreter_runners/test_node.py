@@ -278,6 +278,16 @@ def test_what_is_behind_an_await_never_comes_after_an_interrupt(js):
     assert (done.text, done.stdout) == ("0", "")
 
 
+def test_a_module_whose_import_was_interrupted_can_be_imported(js, tmp_path):
+    (tmp_path / "slow.mjs").write_text("await new Promise((r) => setTimeout(r, 300)); export const n = 5")
+    begun = js.begin("console.log('go'); await import('./slow.mjs'); console.log('late')")
+    js.wait_for_output(begun, "go")
+    js.interrupt()
+    js.finish(begun)
+    done = js.run("import { n } from './slow.mjs'; n")
+    assert (done.text, done.stdout) == ("5", "")
+
+
 @pytest.mark.parametrize(
     "chain",
     [

@@ -9,6 +9,7 @@ import { pathToFileURL } from "node:url";
 import vm from "node:vm";
 
 import { IMPORT } from "./imports.mjs";
+import { outside } from "./scopes.mjs";
 
 const here = () => path.join(process.cwd(), "cell.js");
 
@@ -67,7 +68,8 @@ export function installGlobals() {
   }
 
   const define = (name, property) => Object.defineProperty(globalThis, name, { configurable: true, ...property });
-  define(IMPORT, { value: importModule });
+  // Whoever else imports the module waits for the same load: it belongs to no run.
+  define(IMPORT, { value: (name, options) => outside(() => importModule(name, options)) });
   define("require", {
     get: requireHere,
     set: (value) => define("require", { value, writable: true }),

@@ -41,6 +41,13 @@ export class Scope {
   }
 }
 
+/** For work that other runs may share: no interrupt stops it, but a stopped run never hears of its end. */
+export function outside(action) {
+  const scope = scopes.getStore();
+  const heard = (settle) => (value) => scope?.isStopped || settle(value);
+  return new Promise((resolve, reject) => scopes.exit(() => action().then(heard(resolve), heard(reject))));
+}
+
 function watchTimers() {
   for (const name of ["setTimeout", "setInterval", "setImmediate"]) {
     const start = globalThis[name];
