@@ -7,15 +7,18 @@ import asyncio
 import base64
 import contextlib
 import hashlib
+import http.client
 import io
+import json
 import os
 import time
+import urllib.parse
 from pathlib import Path
 
 import e2b
 import fuse
 import pytest
-from harness import eventually, requires, server_pid, to_sandbox
+from harness import SANDBOX_URL, eventually, requires, server_pid, to_sandbox
 from memory import watch_memory
 from pattern import Pattern
 from streams import start
@@ -180,6 +183,92 @@ def test_a_large_file_in_flat_memory(large):
     assert digest.digest() == source.raw.digest.digest()
     assert memory.growth("alcove") < 24 * _MEBIBYTE, memory
     assert memory.growth("alcove-agent") < 8 * _MEBIBYTE, memory
+
+
+def test_a_large_form_in_flat_memory(large):
+    """Several files in one request, which no client sends in pieces."""
+    # One is ignored, because it is not called "file".
+    sizes = {"file": _FILE_BYTES - 10**6, "other": 10**6}
+    boundary = "alcove-load-test"
+    heads = [
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="/home/user/{name}"\r\n\r\n'.encode()
+        for name in sizes
+    ]
+    end = f"\r\n--{boundary}--\r\n".encode()
+    parts = {name: Pattern(size) for name, size in sizes.items()}
+    target = urllib.parse.urlsplit(SANDBOX_URL)
+    connection = http.client.HTTPConnection(target.hostname, target.port, timeout=600)
+    with watch_memory() as memory:
+        connection.putrequest("POST", "/files?username=user")
+        fields = {
+            "E2b-Sandbox-Id": large.sandbox_id,
+            "E2b-Sandbox-Port": "49983",
+            "X-Access-Token": large._envd_access_token,
+            "Content-Type": f"multipart/form-data; boundary={boundary}",
+            "Content-Length": sum(sizes.values()) + sum(map(len, heads)) + len(b"\r\n") + len(end),
+        }
+        for name, value in fields.items():
+            connection.putheader(name, str(value))
+        connection.endheaders()
+        for number, (head, part) in enumerate(zip(heads, parts.values(), strict=True)):
+            connection.send(b"\r\n" * (number > 0) + head)
+            while piece := part.read(_MEBIBYTE):
+                connection.send(piece)
+        connection.send(end)
+        reply = connection.getresponse()
+        assert (reply.status, [file["path"] for file in json.loads(reply.read())]) == (200, ["/home/user/file"])
+    connection.close()
+    stored = large.commands.run("sha256sum < /home/user/file", timeout=300).stdout.split()[0]
+    assert stored == parts["file"].digest.hexdigest()
+    assert not large.files.exists("/home/user/other")
+    assert memory.growth("alcove") < 24 * _MEBIBYTE, memory
+    assert memory.growth("alcove-agent") < 8 * _MEBIBYTE, memory
+
+
+async def test_a_hundred_hung_calls_and_what_becomes_of_them(large):
+    large.files.write("/tmp/hung.py", fuse.PROGRAM)
+    daemon = start(large, "sudo python3 /tmp/hung.py /mnt/hung hung")
+    output = (base64.b64decode(event["data"]["stdout"]) for event in daemon.events() if "data" in event)
+    assert next(output) == b"mounted\n"
+    large.commands.run("ln -s /mnt/hung/x /tmp/to-hung; mkdir -p /tmp/own/below; echo text > /tmp/own/below/file", user="root")
+    before = _Use(large.sandbox_id)
+    hung = await e2b.AsyncSandbox.connect(large.sandbox_id)
+    fast = await e2b.AsyncSandbox.connect(large.sandbox_id)
+    begin = time.monotonic()
+    asked = []
+    for number in range(100):
+        path = f"/mnt/hung/{number}"
+        asked += [
+            asyncio.ensure_future(call)
+            for call in (
+                hung.files.read(path, request_timeout=15),
+                hung.files.get_info(path, request_timeout=15),
+                hung.files.write(path, "x", request_timeout=15),
+                # Its entries lie there, though itself it does not.
+                hung.files.list("/tmp", request_timeout=15),
+                hung.commands.run("true", cwd=path, timeout=15, request_timeout=15),
+            )
+        ]
+    await asyncio.sleep(2)
+    for _ in range(5):
+        assert (await fast.commands.run("echo fine", timeout=20)).stdout == "fine\n"
+        await fast.files.write("/tmp/own/new", "fine", request_timeout=20)
+        assert await fast.files.read("/tmp/own/new", request_timeout=20) == "fine"
+        assert {entry.name for entry in await fast.files.list("/tmp/own", depth=3, request_timeout=20)} == {"below", "file", "new"}
+        watch = await fast.files.watch_dir("/tmp/own", lambda event: None, recursive=True, request_timeout=20)
+        await watch.stop()
+        await fast.files.remove("/tmp/own/new", request_timeout=20)
+    # Each call ends by itself, and nothing of it stays but threads that the kernel does not give back.
+    ends = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 60)
+    assert all(isinstance(end, Exception) for end in ends), ends
+    assert time.monotonic() - begin < 60
+    # A start that hangs holds five descriptors for its streams.
+    most = before.fds["agent"] + 5 * 100 + 100
+    assert await eventually(lambda: _Use(large.sandbox_id).fds["agent"] < most, within=30, every=0.5), _Use(large.sandbox_id)
+    assert (await fast.commands.run("echo fine", timeout=20)).stdout == "fine\n"
+    await fast.commands.run("sudo pkill -f hung.py", timeout=20)
+    assert await fast.files.exists("/tmp/own/below/file")
+    daemon.vanish()
 
 
 async def test_a_file_system_that_hangs_stops_nothing_else(large):
