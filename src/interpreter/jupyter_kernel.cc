@@ -164,13 +164,7 @@ Result<void> JupyterKernel::spawn() {
         std::make_unique<OutputPipe>(name, net::FdStream(executor_, UniqueFd(ends[0]))));
     program.fds.push_back(ends[1]);
   }
-  reaper_.expect_start();
-  const auto pid = agent::start_program(program);
-  if (!pid) {
-    reaper_.forget_start();
-    return fail(pid.error());
-  }
-  pid_ = *pid;
+  ALCOVE_TRY_ASSIGN(pid_, agent::start_program(program));
   make_kernel_give_way(pid_);
   reaper_.watch(pid_, [state = exit_, leader = pid_](int) {
     state->exited = true;

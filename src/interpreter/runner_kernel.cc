@@ -64,13 +64,7 @@ Result<void> RunnerKernel::spawn() {
     program.fds.push_back(ends[1]);
   }
   program.fds.push_back(theirs.get());
-  reaper_.expect_start();
-  const auto pid = agent::start_program(program);
-  if (!pid) {
-    reaper_.forget_start();
-    return fail(pid.error());
-  }
-  pid_ = *pid;
+  ALCOVE_TRY_ASSIGN(pid_, agent::start_program(program));
   make_kernel_give_way(pid_);
   // What the kernel forked may hold the socket open: with it, its whole session ends.
   reaper_.watch(pid_, [exited = exited_, pid = pid_](int) {
