@@ -173,8 +173,9 @@ Task<void> LocalNode::clear_remains_later(Remains remains) {
     if (stopped_) co_return;
     auto left = co_await deps_.kernel_pool.run(
         [this, remains]() -> Result<Remains> { return clear_remains(remains); });
-    if (left) remains = *std::move(left);
-    if (left && remains.ids.empty() && remains.sweep == Sweep::kDone) co_return;
+    if (!left) continue;
+    remains = *std::move(left);
+    if (remains.ids.empty() && remains.sweep == Sweep::kDone) co_return;
   }
 }
 
