@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/mountinfo.h"
 #include "base/strings.h"
 
 namespace alcove::agent {
@@ -19,21 +20,6 @@ namespace {
 // Their directories and files answer by themselves.
 constexpr std::array<std::string_view, 7> kKernelTypes = {"proc",   "sysfs",  "tmpfs",  "devtmpfs",
                                                           "devpts", "mqueue", "cgroup2"};
-
-// "\040" is a space; the kernel writes what would break its lines this way.
-std::string unescape(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                               (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
 
 // A line of mountinfo: "<id> <parent> <device> <root> <point> <options>... - <type> ...".
 struct Line {
@@ -102,7 +88,7 @@ void MountPoints::parse(std::string_view list) {
   for (const Line& line : lines) {
     const bool is_kernels =
         std::find(kKernelTypes.begin(), kKernelTypes.end(), line.type) != kKernelTypes.end();
-    mounts_.push_back({unescape(line.point), is_kernels || line.device == root_device});
+    mounts_.push_back({unescape_mountinfo(line.point), is_kernels || line.device == root_device});
   }
 }
 

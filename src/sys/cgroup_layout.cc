@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/mountinfo.h"
 #include "base/strings.h"
 
 namespace alcove::sys {
@@ -12,21 +13,6 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kControllers = {"memory", "cpu",     "cpuset",
                                                           "pids",   "freezer", "cpuacct"};
-
-// mountinfo writes blanks, tabs, newlines and backslashes as \ooo.
-std::string unescape(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      out += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                               (text[i + 3] - '0'));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -37,7 +23,7 @@ Result<CgroupLayout> find_cgroup_layout(std::string_view mountinfo, CgroupFs& fs
     const auto dash = std::ranges::find(fields, "-");
     if (fields.size() < 10 || fields.end() - dash < 4) continue;
     const std::string_view type = dash[1];
-    const std::string mount_point = unescape(fields[4]);
+    const std::string mount_point = unescape_mountinfo(fields[4]);
     if (type == "cgroup2" && layout.v2.empty()) layout.v2 = mount_point;
     if (type != "cgroup") continue;
     for (const std::string_view option : split(dash[3], ',')) {
