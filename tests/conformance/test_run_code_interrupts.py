@@ -22,7 +22,7 @@ _TIMED_OUT = "Execution timed out — the 'timeout' option can be used to increa
 # Busy, asleep, and in a child; with state before and a look at it afterwards.
 _ENDLESS = {
     "python": ["while True: pass", "import time; time.sleep(300)", "!sleep 300", "import subprocess; subprocess.run(['sleep', '300'])", "await asyncio.sleep(300)"],
-    "javascript": ["for (;;) {}", "await new Promise((done) => setTimeout(done, 300_000))", "require('child_process').execSync('sleep 300')"],
+    "javascript": ["for (;;) {}", "await new Promise((done) => setTimeout(done, 300_000))", "require('child_process').execSync('sleep 300')", "for (;;) await require('timers/promises').setTimeout(1)"],
     "typescript": ["for (let n: number = 0; ; n++) {}"],
     "r": ["repeat {}", "Sys.sleep(300)"],
     "java": ["while (true) {}", "Thread.sleep(300_000);"],
