@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "agent/paths.h"
 #include "base/strings.h"
@@ -22,8 +24,8 @@ namespace {
 
 // An answer is held in memory; beyond this a listing is refused instead of filling the sandbox's.
 constexpr size_t kMaxEntries = 500'000;
-// A directory that is filled while it is being removed is emptied again so often.
-constexpr int kMostPasses = 100;
+// A directory that is filled while it is being removed is emptied again and again for so long.
+constexpr std::chrono::seconds kMostEmptying{10};
 
 struct CloseDir {
   void operator()(DIR* dir) const { ::closedir(dir); }
@@ -164,6 +166,20 @@ Result<std::vector<std::string>> remove_children(int dir_fd, std::string_view pa
   return left;
 }
 
+// How long a directory has been filled while it was being removed.
+class Refills {
+ public:
+  // Whether to empty it once more.
+  bool again() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!first_) first_ = now;
+    return now - *first_ < kMostEmptying;
+  }
+
+ private:
+  std::optional<std::chrono::steady_clock::time_point> first_;
+};
+
 // One directory on the way down to what is being removed.
 struct Descent {
   // In its parent, and the parent's identity, by which ".." is checked on the way up.
@@ -172,7 +188,7 @@ struct Descent {
   ino_t parent_inode = 0;
   // Directories in it that are still to be emptied.
   std::vector<std::string> children;
-  int passes = 1;
+  Refills refills = {};
 };
 
 // Goes down into a directory, unless it is gone or is none any more.
@@ -190,7 +206,7 @@ Result<void> descend(UniqueFd& current, const std::string& name, const std::stri
   if (!next.valid()) return fail(internal_error(errno, cat("open '", name, "'")));
   current = std::move(next);
   ALCOVE_TRY_ASSIGN(auto children, remove_children(current.get(), path));
-  way.push_back({name, info.st_dev, info.st_ino, std::move(children), 1});
+  way.push_back({name, info.st_dev, info.st_ino, std::move(children)});
   return {};
 }
 
@@ -208,7 +224,7 @@ Result<void> ascend(UniqueFd& current, const std::string& path, std::vector<Desc
   }
   if (::unlinkat(parent.get(), last.name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT) {
     const bool is_filled = errno == ENOTEMPTY || errno == EEXIST;
-    if (!is_filled || ++last.passes > kMostPasses) {
+    if (!is_filled || !last.refills.again()) {
       return fail(internal_error(errno, cat("remove '", last.name, "'")));
     }
     ALCOVE_TRY_ASSIGN(last.children, remove_children(current.get(), path));
@@ -293,9 +309,9 @@ Result<void> remove_entry(const std::string& path) {
   if (errno != EISDIR && errno != EPERM) {
     return fail(internal_error(errno, cat("remove '", path, "'")));
   }
-  for (int passes = 0;; ++passes) {
+  for (Refills refills;;) {
     if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return {};
-    if ((errno != ENOTEMPTY && errno != EEXIST) || passes == kMostPasses) {
+    if ((errno != ENOTEMPTY && errno != EEXIST) || !refills.again()) {
       return fail(internal_error(errno, cat("remove '", path, "'")));
     }
     UniqueFd dir(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

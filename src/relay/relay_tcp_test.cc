@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/sanitized.h"
 #include "relay/testing/relay_fixture.h"
 
 namespace alcove::relay::testing {
@@ -286,6 +287,9 @@ TEST_F(LateDials, EndWithTheSandbox) {
 }
 
 TEST_F(RelayTcp, WithoutDescriptorsNewFlowsAreRefusedAndTheRestGoesOn) {
+  if constexpr (kSanitized) {
+    GTEST_SKIP() << "the sanitizer needs a pipe to look at a type, and takes its lack for a fault";
+  }
   open_guest();
   const auto to = endpoint("198.51.100.7", 80);
   const UniqueFd listener = listen_in(net_->internet, to);
