@@ -66,6 +66,12 @@ class Execution:
 class Runner:
     def __init__(self, command, *, cwd, environ=None):
         ours, theirs = socket.socketpair()
+
+        def prepare():
+            os.dup2(theirs.fileno(), _FD, inheritable=True)
+            # As in a sandbox. Shells start what they leave in the background with it ignored.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
         out, out_end = os.pipe()
         err, err_end = os.pipe()
         self.process = subprocess.Popen(
@@ -77,7 +83,7 @@ class Runner:
             env=environ,
             start_new_session=True,
             pass_fds=[_FD],
-            preexec_fn=lambda: os.dup2(theirs.fileno(), _FD, inheritable=True),
+            preexec_fn=prepare,
         )
         theirs.close()
         os.close(out_end)
