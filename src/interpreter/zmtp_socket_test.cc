@@ -20,6 +20,11 @@
 #include "net/testing/loop_runner.h"
 #include "net/testing/socket_pair.h"
 
+#if __has_feature(thread_sanitizer)
+// Debian's libzmq hands memory from its threads to ours by means that the sanitizer cannot see.
+extern "C" const char* __tsan_default_suppressions() { return "race:libzmq.so\n"; }
+#endif
+
 namespace alcove::interpreter {
 namespace {
 

@@ -124,8 +124,8 @@ Result<void> LocalNode::store_end(const store::Sandbox& record, const Log& log) 
   if (now < tidied_at + kTidyEvery || !logs_tidied_at_.compare_exchange_strong(tidied_at, now)) {
     return {};
   }
-  auto tidy = [this, before = now - kKept] {
-    if (auto done = deps_.store.forget_ended_sandboxes(before, kMaxBytesOfAll); !done) {
+  auto tidy = [&store = deps_.store, before = now - kKept] {
+    if (auto done = store.forget_ended_sandboxes(before, kMaxBytesOfAll); !done) {
       log_warn(cat("throw old logs away: ", done.error().message()));
     }
   };
