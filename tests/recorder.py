@@ -50,12 +50,13 @@ class Record:
     def call_returned(self, key):
         self.returned.add(key)
 
-    def call_raised(self, key, text):
+    def call_raised(self, key, text, request=None):
+        """`request`: the last one that failed before it, (method, path), if it was one of this program's."""
         refusal = REFUSAL.search(text[:_MAX_REFUSAL])
         if refusal:
             self.refused.add((*key, refusal[1]))
-            if _requests.failed:
-                self.turned_down.add((*_requests.failed, refusal[1]))
+            if request:
+                self.turned_down.add((*request, refusal[1]))
 
     def reply(self, method, path, status, body):
         """A reply to a request that a test made by itself."""
@@ -159,7 +160,7 @@ class _noting:
         _inside.set(False)
         if error is not None:
             for key in self._keys:
-                record.call_raised(key, str(error))
+                record.call_raised(key, str(error), _requests.failed)
 
 
 class _Requests(logging.Handler):

@@ -93,3 +93,15 @@ def test_a_refused_call_tells_of_its_request(record, monkeypatch):
         _Client().list(refused=True).next_items()
     assert record.answered == {("GET", "/fine")}
     assert record.turned_down == {("POST", "/x", _REFUSAL)}
+
+
+def test_a_refusal_is_of_the_request_that_failed_in_it(record):
+    record.call_raised(("section", "call", ""), f"400: {_REFUSAL}", ("POST", "/x"))
+    assert record.turned_down == {("POST", "/x", _REFUSAL)}
+
+
+def test_a_refused_command_says_nothing_of_our_own_requests(record, monkeypatch):
+    monkeypatch.setattr(recorder._requests, "failed", ("DELETE", "/sandboxes/i1"))
+    record.command(("template", "create", "x"), 1, f"400: {_REFUSAL}")
+    assert record.refused == {(recorder.CLI, "template create", "", _REFUSAL)}
+    assert record.turned_down == set()
