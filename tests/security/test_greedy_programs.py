@@ -82,6 +82,7 @@ _SHARED = {
     "pseudo terminals": "lambda: os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY)",
     "inotify instances": "lambda: checked(libc.inotify_init1(0))",
     "message queues": "lambda: checked(libc.mq_open(b'/queue%d' % len(taken), 0o102, 0o600, (ctypes.c_long * 8)(0, 10, 8192)))",
+    "fanotify groups": "lambda: checked(libc.fanotify_init(0x200, os.O_RDONLY))",
     "timers": "lambda: checked(libc.syscall(222, 1, None, ctypes.byref(ctypes.c_void_p())))",
 }
 
@@ -117,6 +118,43 @@ def test_one_sandbox_cannot_use_up_what_all_share(victim, kind):
     finally:
         victim.kill()
         other.kill()
+
+
+# Makes namespaces of one kind (its name, the flag of clone) and keeps them; prints how many it got.
+_TAKE_NAMESPACES = """
+import ctypes, os, signal, sys
+kind, flag = sys.argv[1], int(sys.argv[2], 16)
+libc = ctypes.CDLL(None)
+taken = []
+while len(taken) < 2000:
+    child = libc.syscall(56, flag | signal.SIGCHLD, 0, 0, 0, 0)
+    if child == 0:
+        libc.pause()
+    if child < 0:
+        break
+    taken.append(os.open(f"/proc/{child}/ns/{kind}", os.O_RDONLY))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+print(len(taken))
+"""
+_NAMESPACES = {
+    "user": "10000000",
+    "pid": "20000000",
+    "mnt": "00020000",
+    "uts": "04000000",
+    "ipc": "08000000",
+    "cgroup": "02000000",
+    "net": "40000000",
+}
+
+
+@pytest.mark.parametrize("kind", _NAMESPACES)
+def test_one_sandbox_gets_so_many_namespaces_only(box, kind):
+    """They count for the host's root too, whose limit would end all creates."""
+    box.files.write("/tmp/take.py", _TAKE_NAMESPACES)
+    taken = int(box.commands.run(f"python3 /tmp/take.py {kind} {_NAMESPACES[kind]}", user="root", timeout=60).stdout)
+    # Enough for containers and browsers.
+    assert 200 < taken <= 512
 
 
 def test_disk_filler_harms_nobody_else(box, victim):
