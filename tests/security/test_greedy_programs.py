@@ -3,12 +3,15 @@
 """Programs in a sandbox that take all they can get: processes, memory, disk, what the kernel counts
 for all. Others must not notice."""
 
+import asyncio
 import contextlib
 import time
+from pathlib import Path
 
+import fuse
 import pytest
 from e2b import CommandExitException, Sandbox
-from harness import api, assert_error
+from harness import DATA_DIR, api, assert_error, eventually
 from hostile import BYTES, JSON, call
 
 pytestmark = pytest.mark.usefixtures("server_is_unharmed")
@@ -155,6 +158,32 @@ def test_one_sandbox_gets_so_many_namespaces_only(box, kind):
     taken = int(box.commands.run(f"python3 /tmp/take.py {kind} {_NAMESPACES[kind]}", user="root", timeout=60).stdout)
     # Enough for containers and browsers.
     assert 200 < taken <= 512
+
+
+def test_a_file_system_that_waits_for_itself_ends_with_its_sandbox(box):
+    """Its processes cannot be killed, and while they are there nothing of their sandbox goes away."""
+    stuck = [Sandbox.create(timeout=120) for _ in range(4)]
+    try:
+        for sandbox in stuck:
+            sandbox.files.write("/tmp/fuse.py", fuse.PROGRAM)
+            command = "exec python3 -u /tmp/fuse.py /mnt/fs deadlocked"
+            handle = sandbox.commands.run(command, background=True, user="root", timeout=60)
+            for stdout, _, _ in handle:
+                if "asked" in (stdout or ""):
+                    break
+            handle.disconnect()
+    finally:
+        for sandbox in stuck:
+            assert sandbox.kill() is True
+    # Nobody else has to wait: the server gives up on a process after 30 seconds.
+    begin = time.monotonic()
+    Sandbox.create(timeout=60).kill()
+    assert time.monotonic() - begin < 15
+    if not DATA_DIR:
+        return
+    ids = [sandbox.sandbox_id for sandbox in stuck]
+    nothing_left = lambda: not [path for folder in ("/sys/fs/cgroup", DATA_DIR) for id in ids for path in Path(folder).glob(f"*/**/{id}")]
+    assert asyncio.run(eventually(nothing_left, within=25))
 
 
 def test_disk_filler_harms_nobody_else(box, victim):
