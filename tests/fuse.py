@@ -2,7 +2,8 @@
 # Copyright the alcove authors
 """A file system in user space that a test runs inside a sandbox, as root: `fuse.py POINT plain` has
 an empty directory; `fuse.py POINT hung` never answers, so who asks it for anything cannot even be
-killed until it ends."""
+killed until it ends; `fuse.py POINT deadlocked` asks itself, in a process that has the file system open,
+so that neither ends."""
 
 import textwrap
 
@@ -32,9 +33,13 @@ PROGRAM = textwrap.dedent(
     assert opcode == INIT
     answer(unique, struct.pack("<IIIIHHI", 7, 31, 0, 0, 0, 0, 65536).ljust(64, bytes(1)))
     print("mounted", flush=True)
+    if behaviour == "deadlocked" and os.fork() == 0:
+        os.stat(point)
     while True:
         opcode, unique = receive()
-        if behaviour == "hung" or opcode in NO_ANSWER:
+        if behaviour == "deadlocked":
+            print("asked", flush=True)
+        if behaviour in ("hung", "deadlocked") or opcode in NO_ANSWER:
             continue
         if opcode == GETATTR:
             attributes = struct.pack("<QQQQQQIIIIIIIIII", 1, 0, 0, 0, 0, 0, 0, 0, 0, 0o40755, 2, 0, 0, 0, 4096, 0)

@@ -69,7 +69,9 @@ int mount_dev(BootContext& context) {
     return error;
   }
   context.detail = "/dev/pts";
-  // All terminals of the machine together are limited, so each sandbox has a limit too.
+  // All terminals of the machine together are limited, so each sandbox has a limit too: against
+  // programs that forget to close them. Its root can lift it, up to kernel.pty.max, which the
+  // doctor raises for many sandboxes.
   if (::mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
               "newinstance,ptmxmode=0666,mode=0620,gid=5,max=512") != 0) {
     return errno;

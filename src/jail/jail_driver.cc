@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -21,7 +22,9 @@
 #include "jail/jail_record.h"
 #include "jail/jail_state.h"
 #include "jail/lean_root.h"
+#include "network/id_range.h"
 #include "sys/file_io.h"
+#include "sys/fuse_connections.h"
 #include "sys/netns.h"
 #include "sys/process.h"
 
@@ -29,7 +32,11 @@ namespace alcove::jail {
 namespace {
 
 constexpr std::chrono::seconds kRemoveTimeout{10};
-constexpr std::chrono::milliseconds kRetryTimeout{100};
+// For all that a sweep has to end, together: what takes longer is tried again.
+constexpr std::chrono::seconds kSweepTimeout{3};
+constexpr std::chrono::milliseconds kRetryTimeout{300};
+// How long the end of processes takes when nothing hangs.
+constexpr std::chrono::milliseconds kUsualEnd{100};
 // sethostname(2) takes no more.
 constexpr size_t kMaxHostname = 64;
 
@@ -100,6 +107,20 @@ Result<BootRequest> make_request(const JailState& state, const sandbox::BootSpec
   return request;
 }
 
+// Of which nothing is known but its cgroup: whose its processes are tells the range of ids.
+void free_stuck(const sys::CgroupTree& cgroups, const std::string& name) {
+  std::set<network::IdRange> ranges;
+  for (const pid_t pid : cgroups.members(name)) {
+    struct stat status{};
+    if (::stat(cat("/proc/", pid).c_str(), &status) != 0) continue;
+    const network::IdRange range = network::range_of(status.st_uid);
+    if (range.valid()) ranges.insert(range);
+  }
+  for (const network::IdRange& range : ranges) {
+    (void)sys::abort_fuse_connections(range.first_id(), network::kIdsPerRange);
+  }
+}
+
 // The user namespace above the sandbox's own. The sandbox chooses which namespace its pid 1 is in,
 // so that must be a direct child of one that the host's root made.
 Result<UniqueFd> open_template_namespace(pid_t pid) {
@@ -126,9 +147,14 @@ struct JailDriver::Impl : JailState {
   // The caller holds the mutex.
   Result<void> clear_strays(std::chrono::milliseconds patience) {
     Result<void> result;
+    const auto begin = std::chrono::steady_clock::now();
+    // All are told before any is waited for.
+    for (const std::string& name : strays) (void)cgroups.kill(name, begin);
+    for (const std::string& name : strays) {
+      if (!cgroups.kill(name, begin + kUsualEnd)) free_stuck(cgroups, name);
+    }
+    const auto deadline = begin + patience;
     std::erase_if(strays, [&](const std::string& name) {
-      // One that does not end must not keep the others.
-      const auto deadline = std::chrono::steady_clock::now() + patience;
       auto killed = cgroups.kill(name, deadline);
       auto removed = cgroups.remove(name, deadline);
       const bool done = killed && removed;
@@ -265,7 +291,7 @@ Result<void> JailDriver::sweep(const std::vector<SandboxId>& keep) {
   for (const std::string& name : impl_->cgroups.list()) {
     if (std::ranges::find(keep, name, &SandboxId::str) == keep.end()) impl_->strays.insert(name);
   }
-  return impl_->clear_strays(kRemoveTimeout);
+  return impl_->clear_strays(kSweepTimeout);
 }
 
 Result<void> JailDriver::sweep_again(const std::vector<SandboxId>& gone) {

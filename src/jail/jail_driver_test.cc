@@ -171,6 +171,40 @@ TEST_F(JailDriverTest, KillAndDestroyLeaveNothing) {
   EXPECT_FALSE(error) << error.message();
 }
 
+TEST_F(JailDriverTest, AProcessThatWaitsForItsOwnFileSystemEnds) {
+  Machine* machine = boot();
+  Machine* other = boot();
+  ASSERT_TRUE(machine && other);
+  ASSERT_EQ(ask(*machine, "deadlock"), "0\n");
+  ASSERT_EQ(ask(*other, "deadlock"), "0\n");
+  machine->kill();
+  other->kill();
+  const auto ends_by = [](Machine& each, std::chrono::milliseconds wait) {
+    return sys::wait_by_pidfd(each.exit_fd(), std::chrono::steady_clock::now() + wait);
+  };
+  EXPECT_FALSE(ends_by(*machine, std::chrono::milliseconds(300)));
+  machine->free_stuck();
+  EXPECT_TRUE(ends(*machine));
+  EXPECT_FALSE(ends_by(*other, std::chrono::milliseconds(100)));
+  EXPECT_TRUE(other->destroy());
+  EXPECT_TRUE(machine->destroy());
+  EXPECT_EQ(sandbox_cgroup_count(), 0u);
+}
+
+TEST_F(JailDriverTest, ASweepEndsProcessesThatWaitForTheirOwnFileSystem) {
+  for (int i = 0; i < 3; ++i) {
+    Machine* machine = boot();
+    ASSERT_NE(machine, nullptr);
+    ASSERT_EQ(ask(*machine, "deadlock"), "0\n");
+  }
+  machines_.clear();
+  driver_.reset();
+  start_driver();
+  const auto swept = driver_->sweep({});
+  EXPECT_TRUE(swept) << swept.error().message();
+  EXPECT_EQ(sandbox_cgroup_count(), 0u);
+}
+
 TEST_F(JailDriverTest, ExitOfPidOneIsSeen) {
   Machine* machine = boot();
   ASSERT_NE(machine, nullptr);

@@ -3,12 +3,16 @@
 #include "jail/jail_machine.h"
 
 #include "base/strings.h"
+#include "network/id_range.h"
+#include "sys/fuse_connections.h"
 #include "sys/netns.h"
 #include "sys/process.h"
 
 namespace alcove::jail {
 namespace {
 
+// How long an end takes when nothing hangs, on a busy machine.
+constexpr std::chrono::milliseconds kUsualEnd{200};
 // A process in an uninterruptible call (a slow disk) delays the end of its pid namespace.
 constexpr std::chrono::seconds kEndTimeout{30};
 constexpr std::chrono::seconds kRemoveTimeout{10};
@@ -32,10 +36,16 @@ Result<sandbox::Usage> JailMachine::usage() {
 // The pid namespace ends with its pid 1, and every process in it.
 void JailMachine::kill() { sys::kill_by_pidfd(pidfd_.get()); }
 
+void JailMachine::free_stuck() {
+  // Who cannot have it done waits for the machine's next boot.
+  (void)sys::abort_fuse_connections(record_.range.first_id(), network::kIdsPerRange);
+}
+
 Result<void> JailMachine::destroy() {
   const std::lock_guard guard(mutex_);
   if (destroyed_) return {};
   const auto now = std::chrono::steady_clock::now();
+  if (!sys::wait_by_pidfd(pidfd_.get(), now + kUsualEnd)) free_stuck();
   if (!sys::wait_by_pidfd(pidfd_.get(), now + kEndTimeout)) {
     return fail(Code::kDeadlineExceeded, cat("sandbox ", id_.str(), " does not end"));
   }

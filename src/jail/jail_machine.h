@@ -29,6 +29,7 @@ class JailMachine final : public sandbox::Machine {
   int exit_fd() const override { return pidfd_.get(); }
   Result<sandbox::Usage> usage() override;
   void kill() override;
+  void free_stuck() override;
   Result<void> destroy() override;
 
  private:

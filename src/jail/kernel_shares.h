@@ -8,10 +8,10 @@
 
 namespace alcove::jail {
 
-// Some things the kernel counts per user for the whole machine: inotify instances and watches,
-// POSIX message queues, queued signals and timers. What happens in a user namespace counts for the
-// user who made it, in the namespace above. So each sandbox's namespace is made by an id of its
-// own, and the template's namespace says how much one such id may take.
+// Some things the kernel counts per user for the whole machine: namespaces, what inotify and
+// fanotify hold, POSIX message queues, queued signals and timers. What happens in a user namespace
+// counts for the user who made it, in the namespace above. So each sandbox's namespace is made by
+// an id of its own, and the template's namespace says how much one such id may take.
 
 // In a new template namespace: how much each sandbox below it may take. Returns 0 or an errno.
 int limit_shares();

@@ -77,6 +77,22 @@ TEST(SeccompPolicy, UnknownCallsAreNotThere) {
   EXPECT_EQ(errno_under_filter([] { return ::syscall(SYS_personality, 0x1234567); }), ENOSYS);
 }
 
+// One sandbox could use up fs.aio-max-nr for the whole machine.
+TEST(SeccompPolicy, AsynchronousIoIsNotThere) {
+  EXPECT_EQ(errno_under_filter([]() -> long {
+              unsigned long context = 0;
+              return ::syscall(SYS_io_setup, 1, &context);
+            }),
+            ENOSYS);
+  for (const long number :
+       {SYS_io_destroy, SYS_io_getevents, SYS_io_submit, SYS_io_cancel, SYS_io_pgetevents}) {
+    static long called;
+    called = number;
+    EXPECT_EQ(errno_under_filter([] { return ::syscall(called, 0, 0, 0, 0, 0, 0); }), ENOSYS)
+        << number;
+  }
+}
+
 TEST(SeccompPolicy, OtherAbisAreNotThere) {
   // x32's getpid.
   EXPECT_EQ(errno_under_filter([] { return ::syscall(0x40000000 | SYS_getpid); }), ENOSYS);

@@ -20,6 +20,7 @@ constexpr Range4 kNotPublic4[] = {
     {0x0a000000, 8},   // private
     {0x64400000, 10},  // shared by carriers
     {0x7f000000, 8},   // loopback
+    {0xa83f8110, 32},  // Azure's metadata, in a public range
     {0xa9fe0000, 16},  // link-local, cloud metadata
     {0xac100000, 12},  // private
     {0xc0000000, 24},  // protocol assignments

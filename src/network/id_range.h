@@ -27,4 +27,9 @@ struct IdRange {
   friend auto operator<=>(const IdRange&, const IdRange&) = default;
 };
 
+// The range that this id of the host belongs to.
+constexpr IdRange range_of(uint32_t host_id) {
+  return {.block = host_id / kIdsPerBlock, .index = host_id % kIdsPerBlock / kIdsPerRange};
+}
+
 }  // namespace alcove::network

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <optional>
 
-#include <boost/asio/post.hpp>
-
 #include "base/log.h"
 #include "base/strings.h"
 #include "net/event_loops.h"
@@ -15,8 +13,6 @@
 #include "node/sandbox_log.h"
 
 namespace alcove::node {
-namespace asio = boost::asio;
-
 namespace {
 
 // A shortage that kept the start from taking a sandbox over may be gone soon.
@@ -24,6 +20,8 @@ constexpr std::chrono::seconds kTakeOverAgain{5};
 // Between tries to clear away what an earlier server has left.
 constexpr std::chrono::seconds kFirstClearPause{5};
 constexpr std::chrono::seconds kLongestClearPause{60};
+// How long a start waits for the ends of all that has expired, together.
+constexpr std::chrono::milliseconds kEndsAtStart{1000};
 
 }  // namespace
 
@@ -42,6 +40,7 @@ Result<void> LocalNode::adopt_existing() {
   const std::vector<SandboxPtr> alive = running();
   for (const SandboxPtr& sandbox : alive) keep_all_of(sandbox->record());
   for (const store::Sandbox& record : taken_over.unclear) keep_all_of(record);
+  keep.insert(taken_over.ending.begin(), taken_over.ending.end());
 
   // A process that does not end (a stuck disk) is no reason not to serve the others.
   Remains remains;
@@ -115,10 +114,15 @@ LocalNode::TakenOver LocalNode::take_over(std::vector<store::Sandbox> records) {
     result.unclear.push_back(std::move(record));
   }
   if (refused) result.unclear.push_back(*std::move(refused));
+  const auto deadline = std::chrono::steady_clock::now() + kEndsAtStart;
   for (const SandboxPtr& sandbox : expired) {
-    if (!clear_away(*sandbox)) {
-      asio::post(deps_.loop, [this, sandbox] { net::spawn(deps_.loop, remove_later(sandbox)); });
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    if (has_ended(*sandbox, std::max(left, std::chrono::milliseconds(0))) && clear_away(*sandbox)) {
+      continue;
     }
+    result.ending.push_back(sandbox->record().id);
+    remove_remains(sandbox);
   }
   return result;
 }
@@ -208,7 +212,11 @@ void LocalNode::end_all() {
     sandboxes_.clear();
   }
   (void)end_outside(all, Ending::kAdmin);
-  for (const SandboxPtr& sandbox : all) remove_remains(sandbox);
+  for (const SandboxPtr& sandbox : all) {
+    // No loop runs any more that could wait for it.
+    auto job = [this, sandbox] { (void)clear_away(*sandbox); };
+    if (!deps_.kernel_pool.submit(job)) job();
+  }
   const std::vector<store::Sandbox> records = unclear();
   if (records.empty()) return;
   if (auto swept = deps_.driver.sweep({}); !swept) log_error(swept.error().message());

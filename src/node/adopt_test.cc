@@ -47,6 +47,30 @@ TEST_F(LocalNodeTest, AdoptsTheLivingAndClearsTheRest) {
   EXPECT_FALSE(std::filesystem::exists(dir_.path() + "/agents/older-agent"));
 }
 
+TEST_F(LocalNodeTest, ExpiredOnesThatHangDoNotHoldUpAStart) {
+  const WallTime now = clock_.now();
+  for (const char* id : {"ifirst", "isecond", "ialive"}) {
+    ASSERT_TRUE(store_.put_sandbox(stored(id, id == std::string_view("ialive") ? now + 1h : now)));
+    ASSERT_TRUE(uppers_.create(SandboxId(id), 1));
+    driver_.adoptable.insert(id);
+  }
+  driver_.state->hangs = true;
+  ASSERT_TRUE(node_->adopt_existing());
+  EXPECT_EQ(node_->list().size(), 1u);
+  EXPECT_EQ(store_.list_sandboxes()->size(), 1u);
+  // They have their files until they end, and no sweep waits for them.
+  EXPECT_EQ(uppers_.list()->size(), 3u);
+  EXPECT_EQ(driver_.swept_keep.size(), 3u);
+  EXPECT_TRUE(driver_.state->destroyed.empty());
+  EXPECT_EQ(driver_.state->early_destroys, 0);
+
+  loops_.start();
+  EXPECT_TRUE(eventually([&] { return uppers_.list()->size() == 1; }, 20s));
+  const std::lock_guard lock(driver_.state->mutex);
+  EXPECT_EQ(driver_.state->destroyed, (std::set<std::string>{"ifirst", "isecond"}));
+  EXPECT_EQ(driver_.state->early_destroys, 0);
+}
+
 TEST_F(LocalNodeTest, WhatCannotBeTakenOverNowIsKeptAndTakenOverLater) {
   const WallTime now = clock_.now();
   for (const char* id : {"iunclear", "iexpiring", "ialive"}) {

@@ -30,9 +30,12 @@ namespace {
 // Below this share of free space creates are refused, so that sandboxes that run are not the ones
 // who find the disk full.
 constexpr double kMinimumFreeShare = 0.05;
+// Between looks whether a sandbox has ended. One that takes as long as the second hangs.
+constexpr std::chrono::milliseconds kFirstEndPause{2};
+constexpr std::chrono::milliseconds kStuck{500};
 // Between tries to clear away what an ended sandbox has left.
-constexpr std::chrono::seconds kFirstRemovalPause{1};
-constexpr std::chrono::seconds kLongestRemovalPause{60};
+constexpr std::chrono::milliseconds kFirstRemovalPause{1000};
+constexpr std::chrono::milliseconds kLongestRemovalPause{60'000};
 // Limits together may exceed the pool, but a single sandbox cannot fill it.
 constexpr uint64_t kGreediestDivisor = 2;
 
@@ -254,11 +257,14 @@ Task<Result<void>> LocalNode::retire(SandboxPtr sandbox, Ending ending) {
 }
 
 void LocalNode::remove_remains(SandboxPtr sandbox) {
-  auto job = [this, sandbox] {
-    if (clear_away(*sandbox)) return;
-    asio::post(deps_.loop, [this, sandbox] { net::spawn(deps_.loop, remove_later(sandbox)); });
-  };
-  if (!deps_.kernel_pool.submit(job)) job();
+  asio::post(deps_.loop, [this, sandbox = std::move(sandbox)] {
+    net::spawn(deps_.loop, remove_when_ended(sandbox));
+  });
+}
+
+bool LocalNode::has_ended(RunningSandbox& sandbox, std::chrono::milliseconds wait) {
+  pollfd ended{sandbox.machine().exit_fd(), POLLIN, 0};
+  return ::poll(&ended, 1, static_cast<int>(wait.count())) == 1;
 }
 
 Result<void> LocalNode::clear_away(RunningSandbox& sandbox) {
@@ -272,15 +278,21 @@ Result<void> LocalNode::clear_away(RunningSandbox& sandbox) {
   return destroyed ? removed : destroyed;
 }
 
-Task<void> LocalNode::remove_later(SandboxPtr sandbox) {
-  for (auto pause = kFirstRemovalPause;; pause = std::min(2 * pause, kLongestRemovalPause)) {
-    co_await net::sleep_for(pause);
+Task<void> LocalNode::remove_when_ended(SandboxPtr sandbox) {
+  for (auto pause = kFirstEndPause;; pause = std::min(2 * pause, kLongestRemovalPause)) {
     if (stopped_) co_return;
     // A thread of the pool is not for waiting for a process that hangs in the kernel.
-    pollfd ended{sandbox->machine().exit_fd(), POLLIN, 0};
-    if (::poll(&ended, 1, 0) != 1) continue;
-    auto gone = co_await deps_.kernel_pool.run([this, sandbox] { return clear_away(*sandbox); });
-    if (gone) co_return;
+    if (has_ended(*sandbox, std::chrono::milliseconds(0))) {
+      auto gone = co_await deps_.kernel_pool.run([this, sandbox] { return clear_away(*sandbox); });
+      if (gone) co_return;
+      pause = std::max(pause, kFirstRemovalPause);
+    } else if (pause >= kStuck) {
+      (void)co_await deps_.kernel_pool.run([sandbox]() -> Result<void> {
+        sandbox->machine().free_stuck();
+        return {};
+      });
+    }
+    co_await net::sleep_for(pause);
   }
 }
 

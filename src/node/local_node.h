@@ -107,7 +107,8 @@ class LocalNode final : public Node {
   Result<void> store_end(const store::Sandbox& record, const Log& log);
   // In the background, until it succeeds.
   void remove_remains(SandboxPtr sandbox);
-  Task<void> remove_later(SandboxPtr sandbox);
+  Task<void> remove_when_ended(SandboxPtr sandbox);
+  static bool has_ended(RunningSandbox& sandbox, std::chrono::milliseconds wait);
   // What the kernel and the disk hold of an ended one. Blocks.
   Result<void> clear_away(RunningSandbox& sandbox);
 
@@ -116,6 +117,8 @@ class LocalNode final : public Node {
     // Of which nobody can say now whether they live, or whose end is not durable.
     std::vector<store::Sandbox> unclear;
     std::vector<SandboxId> gone;
+    // Expired ones that take their time to end, and are cleared away then.
+    std::vector<SandboxId> ending;
   };
   // Running ones are admitted, expired ones ended, the records of others dropped. Blocks.
   TakenOver take_over(std::vector<store::Sandbox> records);

@@ -137,6 +137,31 @@ TEST_F(LocalNodeTest, WhatIsLeftOfAKilledOneIsRemovedLater) {
       10s));
 }
 
+TEST_F(LocalNodeTest, WhatHangsAtItsEndHoldsUpNobody) {
+  loops_.start();
+  std::vector<SandboxId> hung;
+  // More than the pool has threads.
+  for (int i = 0; i < 4; ++i) {
+    const auto made = wait(node_->create(request()));
+    ASSERT_TRUE(made);
+    hung.push_back((*made)->record().id);
+  }
+  {
+    const std::lock_guard lock(driver_.state->mutex);
+    driver_.state->hangs = true;
+  }
+  for (const SandboxId& id : hung) EXPECT_TRUE(*wait(node_->kill(id)));
+  EXPECT_TRUE(wait(node_->create(request())));
+  EXPECT_TRUE(eventually(
+      [&] {
+        const std::lock_guard lock(driver_.state->mutex);
+        return driver_.state->destroyed.size() == hung.size();
+      },
+      20s));
+  EXPECT_EQ(driver_.state->early_destroys, 0);
+  EXPECT_TRUE(eventually([&] { return uppers_.list()->size() == 1; }));
+}
+
 TEST_F(LocalNodeTest, DeathOfTheFirstProcessEndsIt) {
   loops_.start();
   const auto made = wait(node_->create(request()));

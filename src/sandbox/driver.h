@@ -85,6 +85,11 @@ class Machine {
   // Ends every process inside. Returns at once; thread-safe; harmless if already dead.
   virtual void kill() = 0;
 
+  // Of one that kill() does not end: frees its processes of what they wait for in the kernel
+  // because of what they have set up themselves, as far as that can be. May be called again and
+  // again.
+  virtual void free_stuck() {}
+
   // After kill(): waits for the end and removes what the kernel holds (cgroups). Idempotent. The
   // upper directory belongs to the caller.
   virtual Result<void> destroy() = 0;

@@ -270,7 +270,8 @@ Result<void> CgroupTree::kill(const std::string& name,
       const auto pidfd = open_pidfd(pid);
       // The number may have gone to another process since it was read: look again with the
       // process held.
-      if (pidfd && contains(name, pid)) kill_by_pidfd(pidfd->get());
+      const auto inside = contains(name, pid);
+      if (pidfd && inside && *inside) kill_by_pidfd(pidfd->get());
     }
     if (std::chrono::steady_clock::now() > deadline) {
       return fail(Code::kDeadlineExceeded, cat("processes of ", name, " do not end"));

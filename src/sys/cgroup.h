@@ -47,6 +47,9 @@ class CgroupTree {
   Result<CgroupUsage> usage(const std::string& name) const;
   Result<bool> contains(const std::string& name, pid_t pid) const;
 
+  // The processes that are in it now.
+  std::vector<pid_t> members(const std::string& name) const;
+
   // Every name in any of the hierarchies.
   std::set<std::string> list() const;
 
@@ -76,7 +79,6 @@ class CgroupTree {
   std::vector<std::string> bases() const;
   bool on_v1(const std::string& controller) const { return layout_.v1.contains(controller); }
   Result<void> write_limits(const std::string& name, const CgroupLimits& limits) const;
-  std::vector<pid_t> members(const std::string& name) const;
 
   CgroupLayout layout_;
   std::string prefix_;

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "base/ids.h"
 #include "base/strings.h"
@@ -66,7 +68,7 @@ class FakeCgroupFs final : public CgroupFs {
   Result<std::string> read(const std::string& path) override {
     const auto found = files_.find(path);
     if (found == files_.end()) return fail_errno(ENOENT, path);
-    return found->second;
+    return read_once.contains(path) ? std::exchange(found->second, "") : found->second;
   }
   Result<void> write(const std::string& path, std::string_view value) override {
     const auto found = files_.find(path);
@@ -98,6 +100,8 @@ class FakeCgroupFs final : public CgroupFs {
 
   int busy_rmdirs = 0;
   std::string refused_file;
+  // Empty after they were read.
+  std::set<std::string> read_once;
   std::map<std::string, std::string> files_;
   std::set<std::string> dirs_;
 
@@ -306,6 +310,29 @@ TEST(CgroupTree, RemoveWaitsForADyingProcessAndAcceptsAbsence) {
   const auto stuck = tree->remove("two", steady_clock::now());
   ASSERT_FALSE(stuck);
   EXPECT_EQ(stuck.error().error_number(), EBUSY);
+}
+
+TEST(CgroupTree, KillSparesAProcessThatIsNotInsideAnyMore) {
+  FakeCgroupFs fs;
+  fs.mount_v2("/c", "cpuset cpu memory pids\n");
+  const auto layout = find_cgroup_layout("35 25 0:31 / /c rw - cgroup2 cgroup2 rw\n", fs);
+  const auto tree = CgroupTree::open(*layout, "p", fs);
+  ASSERT_TRUE(tree);
+  ASSERT_TRUE(tree->create("n", kLimits));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  ASSERT_GT(child, 0);
+  // As if the number had gone to another process between the two looks.
+  fs.files_["/c/p/n/cgroup.procs"] = cat(child, "\n");
+  fs.read_once.insert("/c/p/n/cgroup.procs");
+  EXPECT_TRUE(tree->kill("n", steady_clock::now() + seconds(10)));
+  const auto pidfd = open_pidfd(child);
+  ASSERT_TRUE(pidfd);
+  EXPECT_FALSE(wait_by_pidfd(pidfd->get(), steady_clock::now() + std::chrono::milliseconds(200)));
+  kill_by_pidfd(pidfd->get());
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST(CgroupTree, ParsesCpuLists) {

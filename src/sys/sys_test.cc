@@ -2,15 +2,21 @@
 // Copyright the alcove authors
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <string>
 
+#include "base/ids.h"
 #include "sys/file_io.h"
+#include "sys/fuse_connections.h"
 #include "sys/message.h"
 #include "sys/process.h"
+#include "sys/testing/deadlocked_fuse.h"
 
 namespace alcove::sys {
 namespace {
@@ -49,6 +55,41 @@ TEST(Message, TellsAClosedPeerFromASilentOne) {
   ASSERT_FALSE(closed);
   EXPECT_EQ(closed.error().code(), Code::kUnavailable);
   EXPECT_EQ(send_message(pair->first.get(), "x", {}).error().error_number(), EPIPE);
+}
+
+// As root.
+TEST(FuseConnections, EndByTheirOwnersIds) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  constexpr uint32_t kOwner = 3'000'000'123;
+  const std::string point = ::testing::TempDir() + "alcove-fuse-" + random_alphanumeric(8);
+  int fds[2];
+  ASSERT_EQ(::pipe2(fds, O_CLOEXEC), 0);
+  const UniqueFd read_end(fds[0]);
+  UniqueFd write_end(fds[1]);
+  int raw_pidfd = -1;
+  const pid_t child =
+      clone_process({.flags = CLONE_NEWPID | CLONE_NEWNS, .cgroup_fd = -1, .pidfd = &raw_pidfd});
+  if (child == 0) {
+    int error = ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 ? 0 : errno;
+    if (error == 0) error = testing::deadlock_in_fuse(point.c_str(), kOwner);
+    (void)!::write(write_end.get(), &error, sizeof error);
+    for (;;) ::pause();
+  }
+  ASSERT_GT(child, 0);
+  const UniqueFd pidfd(raw_pidfd);
+  write_end.reset();
+  int error = -1;
+  EXPECT_EQ(::read(read_end.get(), &error, sizeof error), ssize_t{sizeof error});
+  EXPECT_EQ(error, 0);
+  kill_by_pidfd(pidfd.get());
+  EXPECT_FALSE(wait_by_pidfd(pidfd.get(), steady_clock::now() + milliseconds(200)));
+  EXPECT_TRUE(abort_fuse_connections(kOwner + 1, 1000));
+  EXPECT_TRUE(abort_fuse_connections(kOwner - 1000, 1000));
+  EXPECT_FALSE(wait_by_pidfd(pidfd.get(), steady_clock::now() + milliseconds(100)));
+  EXPECT_TRUE(abort_fuse_connections(kOwner - 1, 2));
+  EXPECT_TRUE(wait_by_pidfd(pidfd.get(), steady_clock::now() + seconds(10)));
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(::rmdir(point.c_str()), 0);
 }
 
 TEST(Process, PidfdReportsTheEndOfAProcess) {

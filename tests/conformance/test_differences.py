@@ -70,6 +70,13 @@ def test_disks(run):
     record.differs("disks", "no block or loop devices; `mount` makes file systems in memory only")
 
 
+def test_asynchronous_io(run):
+    # io_setup and io_uring_setup.
+    call = "import ctypes, os; libc = ctypes.CDLL(None, use_errno=True); print([(libc.syscall(n, 1, ctypes.create_string_buffer(120)), os.strerror(ctypes.get_errno())) for n in (206, 425)])"
+    assert run(f'python3 -c "{call}"') == (0, "[(-1, 'Function not implemented'), (-1, 'Function not implemented')]")
+    record.differs("asynchronous I/O", "no `io_uring`, no `io_setup`: programs use threads instead")
+
+
 def test_network_card(run):
     assert run("ls /sys/class/net") == (0, "lo")
     record.differs("network card", "none: `lo` is all, and connections leave through it")

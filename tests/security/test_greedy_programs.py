@@ -3,12 +3,15 @@
 """Programs in a sandbox that take all they can get: processes, memory, disk, what the kernel counts
 for all. Others must not notice."""
 
+import asyncio
 import contextlib
 import time
+from pathlib import Path
 
+import fuse
 import pytest
 from e2b import CommandExitException, Sandbox
-from harness import api, assert_error
+from harness import DATA_DIR, api, assert_error, eventually
 from hostile import BYTES, JSON, call
 
 pytestmark = pytest.mark.usefixtures("server_is_unharmed")
@@ -82,6 +85,7 @@ _SHARED = {
     "pseudo terminals": "lambda: os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY)",
     "inotify instances": "lambda: checked(libc.inotify_init1(0))",
     "message queues": "lambda: checked(libc.mq_open(b'/queue%d' % len(taken), 0o102, 0o600, (ctypes.c_long * 8)(0, 10, 8192)))",
+    "fanotify groups": "lambda: checked(libc.fanotify_init(0x200, os.O_RDONLY))",
     "timers": "lambda: checked(libc.syscall(222, 1, None, ctypes.byref(ctypes.c_void_p())))",
 }
 
@@ -117,6 +121,69 @@ def test_one_sandbox_cannot_use_up_what_all_share(victim, kind):
     finally:
         victim.kill()
         other.kill()
+
+
+# Makes namespaces of one kind (its name, the flag of clone) and keeps them; prints how many it got.
+_TAKE_NAMESPACES = """
+import ctypes, os, signal, sys
+kind, flag = sys.argv[1], int(sys.argv[2], 16)
+libc = ctypes.CDLL(None)
+taken = []
+while len(taken) < 2000:
+    child = libc.syscall(56, flag | signal.SIGCHLD, 0, 0, 0, 0)
+    if child == 0:
+        libc.pause()
+    if child < 0:
+        break
+    taken.append(os.open(f"/proc/{child}/ns/{kind}", os.O_RDONLY))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+print(len(taken))
+"""
+_NAMESPACES = {
+    "user": "10000000",
+    "pid": "20000000",
+    "mnt": "00020000",
+    "uts": "04000000",
+    "ipc": "08000000",
+    "cgroup": "02000000",
+    "net": "40000000",
+}
+
+
+@pytest.mark.parametrize("kind", _NAMESPACES)
+def test_one_sandbox_gets_so_many_namespaces_only(box, kind):
+    """They count for the host's root too, whose limit would end all creates."""
+    box.files.write("/tmp/take.py", _TAKE_NAMESPACES)
+    taken = int(box.commands.run(f"python3 /tmp/take.py {kind} {_NAMESPACES[kind]}", user="root", timeout=60).stdout)
+    # Enough for containers and browsers.
+    assert 200 < taken <= 512
+
+
+def test_a_file_system_that_waits_for_itself_ends_with_its_sandbox(box):
+    """Its processes cannot be killed, and while they are there nothing of their sandbox goes away."""
+    stuck = [Sandbox.create(timeout=120) for _ in range(4)]
+    try:
+        for sandbox in stuck:
+            sandbox.files.write("/tmp/fuse.py", fuse.PROGRAM)
+            command = "exec python3 -u /tmp/fuse.py /mnt/fs deadlocked"
+            handle = sandbox.commands.run(command, background=True, user="root", timeout=60)
+            for stdout, _, _ in handle:
+                if "asked" in (stdout or ""):
+                    break
+            handle.disconnect()
+    finally:
+        for sandbox in stuck:
+            assert sandbox.kill() is True
+    # Nobody else has to wait: the server gives up on a process after 30 seconds.
+    begin = time.monotonic()
+    Sandbox.create(timeout=60).kill()
+    assert time.monotonic() - begin < 15
+    if not DATA_DIR:
+        return
+    ids = [sandbox.sandbox_id for sandbox in stuck]
+    nothing_left = lambda: not [path for folder in ("/sys/fs/cgroup", DATA_DIR) for id in ids for path in Path(folder).glob(f"*/**/{id}")]
+    assert asyncio.run(eventually(nothing_left, within=25))
 
 
 def test_disk_filler_harms_nobody_else(box, victim):

@@ -12,6 +12,7 @@
 //   stat PATH          -> "MODE UID GID", mode in octal, or "error ERRNO"
 //   eat MIB            touches memory -> "ate"
 //   forks N            starts up to N idle children -> "COUNT ERRNO", then ends them
+//   deadlock           a process waits for a file system of its own for ever -> "ERRNO"
 //   run PATH ARG       -> what the program prints
 #include <dirent.h>
 #include <fcntl.h>
@@ -28,6 +29,8 @@
 #include <cstring>
 #include <string>
 #include <vector>
+
+#include "sys/testing/deadlocked_fuse.h"
 
 namespace {
 
@@ -164,6 +167,9 @@ std::string perform(const std::string& line) {
   if (word(0) == "stat") return stat_path(word(1));
   if (word(0) == "eat") return eat(std::strtoul(word(1).c_str(), nullptr, 10));
   if (word(0) == "forks") return forks(std::atoi(word(1).c_str()));
+  if (word(0) == "deadlock") {
+    return std::to_string(alcove::sys::testing::deadlock_in_fuse("/tmp/fs", 0)) + "\n";
+  }
   if (word(0) == "run") return run(word(1), word(2));
   return "unknown command\n";
 }

@@ -30,6 +30,10 @@ class FakeDriver final : public sandbox::Driver {
     uint16_t agent_port = 0;
     // How many calls of destroy() fail.
     int failing_destroys = 0;
+    // Machines do not end by kill() alone.
+    bool hangs = false;
+    // Calls of destroy() that would have had to wait for the end.
+    int early_destroys = 0;
     // What every machine says.
     Result<sandbox::Usage> usage = sandbox::Usage{};
   };
@@ -53,11 +57,15 @@ class FakeDriver final : public sandbox::Driver {
     }
     void kill() override {
       const std::lock_guard lock(state_->mutex);
-      state_->alive.erase(id_.str());
-      eventfd_write(exit_.get(), 1);
+      if (!state_->hangs) end();
+    }
+    void free_stuck() override {
+      const std::lock_guard lock(state_->mutex);
+      end();
     }
     Result<void> destroy() override {
       const std::lock_guard lock(state_->mutex);
+      if (state_->alive.contains(id_.str())) ++state_->early_destroys;
       if (state_->failing_destroys > 0) {
         --state_->failing_destroys;
         return fail(Code::kDeadlineExceeded, "it does not end");
@@ -67,6 +75,11 @@ class FakeDriver final : public sandbox::Driver {
     }
 
    private:
+    void end() {
+      state_->alive.erase(id_.str());
+      eventfd_write(exit_.get(), 1);
+    }
+
     std::shared_ptr<State> state_;
     SandboxId id_;
     UniqueFd exit_;
