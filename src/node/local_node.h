@@ -83,6 +83,7 @@ class LocalNode final : public Node {
   // Registers it, watches for its death and arms its expiry.
   void admit(SandboxPtr sandbox);
   void watch(SandboxPtr sandbox);
+  void arm_exit(const SandboxPtr& sandbox);
   void arm_expiry(const SandboxPtr& sandbox);
   // The moment of a wall-clock time by the clock that nobody sets.
   RunningSandbox::End end_of(WallTime end_at) const;

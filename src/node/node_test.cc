@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <string_view>
+
+#include <boost/asio/post.hpp>
 
 #include "base/strings.h"
 #include "base/time_format.h"
@@ -169,6 +172,32 @@ TEST_F(LocalNodeTest, DeathOfTheFirstProcessEndsIt) {
   eventfd_write(driver_.state->exit_fds[(*made)->record().id.str()], 1);
   EXPECT_TRUE(eventually([&] { return node_->list().empty(); }));
   EXPECT_TRUE(eventually([&] { return store_.list_sandboxes()->empty(); }));
+}
+
+TEST_F(LocalNodeTest, OnABusyLoopTheEndOfOneIsNotTakenForThatOfTheNext) {
+  net::EventLoops busy(1);
+  make_node_on(busy.loop(0));
+  loops_.start();
+  busy.start();
+  const auto first = wait(node_->create(request()));
+  ASSERT_TRUE(first);
+  std::promise<void> watched;
+  std::promise<void> work;
+  boost::asio::post(busy.loop(0), [&] {
+    watched.set_value();
+    work.get_future().wait();
+  });
+  watched.get_future().wait();
+  EXPECT_TRUE(*wait(node_->kill((*first)->record().id)));
+  const auto second = wait(node_->create(request()));
+  ASSERT_TRUE(second);
+  work.set_value();
+  EXPECT_FALSE(eventually([&] { return !(*second)->running(); }, 200ms));
+  // It is still watched.
+  eventfd_write(driver_.state->exit_fds[(*second)->record().id.str()], 1);
+  EXPECT_TRUE(eventually([&] { return !(*second)->running(); }));
+  busy.stop();
+  make_node();
 }
 
 TEST_F(LocalNodeTest, BootsNothingOnceItIsStopped) {

@@ -91,8 +91,9 @@ class LocalNodeTest : public ::testing::Test {
   }
 
   // Also as the next server, while the loops do not run.
-  void make_node() {
-    node_.emplace(LocalNode::Dependencies{.loop = loops_.loop(0),
+  void make_node() { make_node_on(loops_.loop(0)); }
+  void make_node_on(boost::asio::io_context& loop) {
+    node_.emplace(LocalNode::Dependencies{.loop = loop,
                                           .driver = driver_,
                                           .uppers = uppers_,
                                           .store = store_,
@@ -154,7 +155,7 @@ class LocalNodeTest : public ::testing::Test {
   // Work that follows in the background: true as soon as the condition holds.
   template <typename Condition>
   static bool eventually(Condition condition,
-                         std::chrono::seconds within = std::chrono::seconds(5)) {
+                         std::chrono::milliseconds within = std::chrono::seconds(5)) {
     const auto deadline = std::chrono::steady_clock::now() + within;
     while (!condition()) {
       if (std::chrono::steady_clock::now() > deadline) return false;
