@@ -2,7 +2,10 @@
 // Copyright the alcove authors
 #include "net/fd_wait.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cerrno>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/cancellation_state.hpp>
@@ -59,6 +62,25 @@ Task<Result<void>> FdWait::wait(Direction direction) {
       co_return fail(Code::kCanceled, "the task is canceled");
     }
     // The other direction was canceled: asio cancels both.
+  }
+}
+
+Task<Result<void>> FdWait::wait_connected(TimePoint deadline) {
+  const auto self = shared_from_this();
+  for (;;) {
+    set_deadline(Direction::kWrite, deadline);
+    auto ready = co_await wait(Direction::kWrite);
+    set_deadline(Direction::kWrite, std::nullopt);
+    if (!ready) co_return ready;
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+    if (error != 0) co_return fail_errno(error, "connect");
+    sockaddr_storage peer;
+    size = sizeof peer;
+    // Without a peer or an error it is still under way.
+    if (::getpeername(fd(), reinterpret_cast<sockaddr*>(&peer), &size) == 0) co_return ready;
+    if (errno != ENOTCONN) co_return fail_errno(errno, "connect");
   }
 }
 

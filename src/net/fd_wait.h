@@ -30,8 +30,12 @@ class FdWait : public std::enable_shared_from_this<FdWait> {
   int fd() { return closed_ ? -1 : descriptor_.native_handle(); }
   bool closed() const { return closed_; }
 
-  // Until the direction is ready, its deadline, cancel() or close().
+  // Until the direction is ready, its deadline, cancel() or close(). On a busy loop it may be said
+  // of one that is not: asio hands what it noticed of a descriptor that was given up to the next
+  // one.
   Task<Result<void>> wait(Direction direction);
+  // Until a connect() that is under way has ended; the error is the connection's.
+  Task<Result<void>> wait_connected(TimePoint deadline);
   // Gives other tasks a turn after many operations that needed no wait.
   bool wants_turn() { return ++without_wait_ >= kMostWithoutWait; }
   Task<void> give_turn();

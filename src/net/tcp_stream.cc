@@ -41,16 +41,9 @@ TcpStream::TcpStream(const boost::asio::any_io_executor& executor, UniqueFd fd) 
 TcpStream::~TcpStream() { close(); }
 
 Task<Result<void>> TcpStream::finish_connect(std::chrono::milliseconds timeout) {
-  const auto fd = fd_;
-  fd->set_deadline(Direction::kWrite, std::chrono::steady_clock::now() + timeout);
-  auto ready = co_await fd->wait(Direction::kWrite);
-  fd->set_deadline(Direction::kWrite, std::nullopt);
-  if (!ready) co_return fail(std::move(ready).error().context("connect"));
-  int error = 0;
-  socklen_t size = sizeof error;
-  if (::getsockopt(fd->fd(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
-  if (error != 0) co_return fail_errno(error, "connect");
-  co_return Result<void>();
+  auto connected = co_await fd_->wait_connected(std::chrono::steady_clock::now() + timeout);
+  if (!connected) co_return fail(std::move(connected).error().context("connect"));
+  co_return connected;
 }
 
 Task<Result<size_t>> TcpStream::read_some(std::span<char> buffer) {

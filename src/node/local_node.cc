@@ -204,17 +204,18 @@ void LocalNode::watch(SandboxPtr sandbox) {
 void LocalNode::arm_exit(const SandboxPtr& sandbox) {
   const auto found = watches_.find(sandbox->record().id);
   if (found == watches_.end()) return;
-  found->second->exit.async_wait(
-      asio::posix::descriptor_base::wait_read,
-      [this, sandbox](const boost::system::error_code& error) {
-        if (error || !sandbox->running()) return;
-        // On a busy loop, asio may tell this one of what it noticed of a descriptor that has been
-        // given up meanwhile.
-        if (!has_ended(*sandbox, std::chrono::milliseconds(0))) return arm_exit(sandbox);
-        net::spawn(deps_.loop, [](LocalNode* self, SandboxPtr dead) -> Task<void> {
-          (void)co_await self->retire(dead, Ending::kDied);
-        }(this, sandbox));
-      });
+  found->second->exit.async_wait(asio::posix::descriptor_base::wait_read,
+                                 [this, sandbox](const boost::system::error_code& error) {
+                                   if (error || !sandbox->running()) return;
+                                   // On a busy loop, asio may tell this one of what it noticed of a
+                                   // descriptor that has been given up meanwhile.
+                                   if (!has_ended(*sandbox, std::chrono::milliseconds(0)))
+                                     return arm_exit(sandbox);
+                                   net::spawn(deps_.loop,
+                                              [](LocalNode* self, SandboxPtr dead) -> Task<void> {
+                                                (void)co_await self->retire(dead, Ending::kDied);
+                                              }(this, sandbox));
+                                 });
 }
 
 void LocalNode::arm_expiry(const SandboxPtr& sandbox) {
