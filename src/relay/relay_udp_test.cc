@@ -230,6 +230,40 @@ TEST_F(RelayNames, TheNextResolverIsAskedWhenOneIsSilent) {
   }
 }
 
+TEST_F(RelayNames, TheOnlyResolverMayTakeItsTime) {
+  restart_with({"198.51.100.53"});
+  const UniqueFd server = bind_datagrams_in(net_->internet, endpoint("198.51.100.53", 53));
+  const UniqueFd client = datagrams_in(net_->guest, asked_);
+  ASSERT_TRUE(send_text(client, "name?"));
+  std::this_thread::sleep_for(2500ms);
+  EXPECT_EQ(answer_one(server, "there"), "name?");
+  EXPECT_EQ(receive_datagram(client), "there");
+}
+
+TEST_F(RelayNames, AskedResolversMayAnswerLate) {
+  restart_with({"198.51.100.54", "198.51.100.53"});
+  const UniqueFd first = bind_datagrams_in(net_->internet, endpoint("198.51.100.54", 53));
+  const UniqueFd second = bind_datagrams_in(net_->internet, endpoint("198.51.100.53", 53));
+  const UniqueFd client = datagrams_in(net_->guest, asked_);
+  ASSERT_TRUE(send_text(client, "name?"));
+  ASSERT_TRUE(arrives(second, 5000ms));
+  std::this_thread::sleep_for(2500ms);
+  EXPECT_EQ(answer_one(second, "there"), "name?");
+  EXPECT_EQ(receive_datagram(client), "there");
+  EXPECT_EQ(answer_one(first, "there too"), "name?");
+  EXPECT_EQ(receive_datagram(client), "there too");
+}
+
+TEST_F(RelayNames, AResolverThatRefusesDoesNotSilenceASlowOne) {
+  restart_with({"198.51.100.53", "198.51.100.54"});
+  const UniqueFd slow = bind_datagrams_in(net_->internet, endpoint("198.51.100.53", 53));
+  const UniqueFd client = datagrams_in(net_->guest, asked_);
+  ASSERT_TRUE(send_text(client, "name?"));
+  std::this_thread::sleep_for(2500ms);
+  EXPECT_EQ(answer_one(slow, "there"), "name?");
+  EXPECT_EQ(receive_datagram(client), "there");
+}
+
 TEST_F(RelayNames, QuestionsThatNobodyAnswersTakeLittleMemory) {
   restart_with({"203.0.113.9"});
   for (const size_t size : {60'000u, 4'000u}) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -18,7 +19,7 @@
 namespace alcove::relay {
 
 // Datagrams of one sandbox. Each pair of ends is a flow with two sockets: one inside that speaks
-// as the destination, one of the host. Flows end when nobody uses them for a while, or when there
+// as the destination, one of the host (to a name server one for each that was asked). Flows end when nobody uses them for a while, or when there
 // are too many, the longest unused first.
 class UdpSide : public std::enable_shared_from_this<UdpSide> {
  public:
@@ -36,7 +37,8 @@ class UdpSide : public std::enable_shared_from_this<UdpSide> {
     const network::FlowKey key;
     const SocketLease lease;
     std::shared_ptr<net::FdWait> inner;
-    std::shared_ptr<net::FdWait> outer;
+    // Where answers come from; what the program sends goes to the last one.
+    std::vector<std::shared_ptr<net::FdWait>> outers;
     std::chrono::steady_clock::time_point used;
     std::list<Flow*>::iterator place;
     bool closed = false;
@@ -60,12 +62,15 @@ class UdpSide : public std::enable_shared_from_this<UdpSide> {
   void expire();
 
   Task<void> carry_out(FlowPtr flow);
-  Task<void> carry_in(FlowPtr flow);
+  Task<void> carry_in(FlowPtr flow, std::shared_ptr<net::FdWait> outer);
+  void add_outer(const FlowPtr& flow, UniqueFd socket);
+  // This one has failed. The flow goes on if there is another.
+  void drop_outer(const FlowPtr& flow, const std::shared_ptr<net::FdWait>& outer, int error);
   void send_out(Flow& flow, std::string_view datagram);
   void keep_question(Flow& flow, std::string_view question);
   void forget_oldest_question(Flow& flow);
   // Asks the next server what the last one did not answer; false if there is none.
-  bool ask_next_server(Flow& flow);
+  bool ask_next_server(const FlowPtr& flow);
 
   const std::shared_ptr<Guest> guest_;
   std::shared_ptr<net::FdWait> listener_;
