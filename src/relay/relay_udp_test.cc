@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "relay/rate_limit.h"
 #include "relay/testing/relay_fixture.h"
 
 namespace alcove::relay::testing {
@@ -134,6 +135,31 @@ TEST_F(RelayUdp, FlowsAreBounded) {
   EXPECT_EQ(answer_one(server, "yes"), "still there?");
   EXPECT_EQ(receive_datagram(good), "yes");
   EXPECT_LE(relay_descriptors(), 2u * 256u + 60u);
+}
+
+TEST_F(RelayUdp, FlowsAreOpenedNoFasterThanTheRate) {
+  open_guest();
+  const auto to = endpoint("198.51.100.7", 9000);
+  const UniqueFd server = bind_datagrams_in(net_->internet, to);
+  const auto begin = std::chrono::steady_clock::now();
+  int opened = 0;
+  net_->guest.run([&] {
+    sockaddr_storage address;
+    const socklen_t length = to.to_sockaddr(address);
+    for (; opened < 2 * RateLimit::kBurst; ++opened) {
+      const UniqueFd client(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+      ASSERT_EQ(::sendto(client.get(), "x", 1, 0, reinterpret_cast<sockaddr*>(&address), length),
+                1);
+      if (!arrives(server, 1000ms)) return;
+      EXPECT_EQ(answer_one(server, "!"), "x");
+    }
+  });
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_GE(opened, RateLimit::kBurst);
+  EXPECT_LE(opened, RateLimit::kBurst + RateLimit::kPerSecond * took.count() + 1);
+  // What was held back for a moment comes through.
+  const UniqueFd listener = listen_in(net_->internet, to);
+  EXPECT_EQ(connect_in(net_->guest, to).error, 0);
 }
 
 // The tasks of a flow end after the rest of its sandbox; with a sanitizer they tell what they

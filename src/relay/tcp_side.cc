@@ -90,10 +90,12 @@ void TcpSide::handle(const QueuedPacket& packet) {
   if (pending_by_key_.contains(key)) return drop_packet(queue_->fd(), packet.id);
   Passage passage = guest_->services.gate.judge(guest_->policy, key.to);
   if (passage.refusal != DialMark::kNone) return pass(passage.refusal);
-  if (pending_.size() >= kMostDials) give_up(pending_.begin());
   // Two: the host's end now, the sandbox's in a moment.
   auto lease = SocketLease::take(guest_->services.sockets, guest_->sockets, 2);
   if (!lease) return pass(DialMark::kRefused);
+  // The program's kernel asks again in a second.
+  if (!guest_->rate.take(steady_clock::now())) return drop_packet(queue_->fd(), packet.id);
+  if (pending_.size() >= kMostDials) give_up(pending_.begin());
   const auto pending = pending_.insert(pending_.end(), PendingDial{key, packet.id});
   pending_by_key_[key] = pending;
   net::spawn(guest_->services.executor, dial_first(pending, std::move(passage), std::move(*lease)));
@@ -216,7 +218,9 @@ Task<void> TcpSide::dial_late(UniqueFd socket, network::FlowKey key) {
   auto inner = std::make_shared<net::FdWait>(services.executor, std::move(socket));
   Passage passage = services.gate.judge(guest_->policy, key.to);
   auto lease = SocketLease::take(services.sockets, guest_->sockets, 2);
-  if (passage.refusal != DialMark::kNone || !lease) co_return reset_socket(*inner);
+  if (passage.refusal != DialMark::kNone || !lease || !guest_->rate.take(steady_clock::now())) {
+    co_return reset_socket(*inner);
+  }
   const auto control = std::make_shared<DialControl>();
   late_.insert(control);
   net::spawn(services.executor, watch_late(inner, control));

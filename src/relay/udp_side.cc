@@ -154,6 +154,7 @@ UdpSide::FlowPtr UdpSide::open(const network::FlowKey& key) {
     refuse(key, Unreachable::kProhibited);
     return nullptr;
   }
+  if (!guest_->rate.take(steady_clock::now())) return nullptr;
   if (flows_.size() >= kMostFlows) end(*by_use_.front());
   auto lease = SocketLease::take(services.sockets, guest_->sockets, 1 + passage.targets.size());
   if (!lease) return nullptr;

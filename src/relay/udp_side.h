@@ -19,8 +19,8 @@
 namespace alcove::relay {
 
 // Datagrams of one sandbox. Each pair of ends is a flow with two sockets: one inside that speaks
-// as the destination, one of the host (to a name server one for each that was asked). Flows end when nobody uses them for a while, or when there
-// are too many, the longest unused first.
+// as the destination, one of the host (to a name server one for each that was asked). Flows end
+// when nobody uses them for a while, or when there are too many, the longest unused first.
 class UdpSide : public std::enable_shared_from_this<UdpSide> {
  public:
   static constexpr size_t kMostFlows = 256;
