@@ -7,14 +7,20 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "net/event_loops.h"
+#include "relay/dns_question.h"
 
 namespace alcove::relay {
 namespace {
 
 using Direction = net::FdWait::Direction;
+
+// Questions are read so much at a time; each connection keeps it.
+constexpr size_t kQuestionBytes = 4096;
 
 void set_up(int fd) {
   const int on = 1;
@@ -33,12 +39,14 @@ void reset_socket(net::FdWait& socket) {
 }
 
 Connection::Connection(std::shared_ptr<Guest> guest, std::shared_ptr<Set> all, SocketLease lease,
-                       std::shared_ptr<net::FdWait> inner, std::shared_ptr<net::FdWait> outer)
+                       std::shared_ptr<net::FdWait> inner, std::shared_ptr<net::FdWait> outer,
+                       Traffic traffic)
     : guest_(std::move(guest)),
       all_(std::move(all)),
       lease_(std::move(lease)),
       inner_(std::move(inner)),
-      outer_(std::move(outer)) {
+      outer_(std::move(outer)),
+      traffic_(traffic) {
   all_->insert(this);
 }
 
@@ -48,7 +56,7 @@ void Connection::start() {
   set_up(inner_->fd());
   set_up(outer_->fd());
   const auto& executor = guest_->services.executor;
-  net::spawn(executor, copy(inner_, outer_));
+  net::spawn(executor, traffic_ == Traffic::kAny ? copy(inner_, outer_) : copy_questions());
   net::spawn(executor, copy(outer_, inner_));
 }
 
@@ -79,6 +87,42 @@ Task<void> Connection::copy(std::shared_ptr<net::FdWait> from, std::shared_ptr<n
     }
   }
   // The wait ends without data only when the connection was reset, or by a fault of the kernel.
+  reset();
+}
+
+Task<void> Connection::copy_questions() {
+  const auto self = shared_from_this();
+  QuestionStream questions;
+  std::string passed;
+  while (co_await inner_->wait(Direction::kRead)) {
+    for (;;) {
+      const ssize_t got =
+          ::recv(inner_->fd(), guest_->services.buffer.data(), kQuestionBytes, MSG_DONTWAIT);
+      if (got == 0) {
+        (void)::shutdown(outer_->fd(), SHUT_WR);
+        co_return;
+      }
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) break;
+      if (got < 0) co_return reset();
+      passed.clear();
+      const std::string_view bytes(guest_->services.buffer.data(), static_cast<size_t>(got));
+      if (!questions.take(bytes, passed)) co_return reset();
+      for (size_t sent = 0; sent < passed.size();) {
+        const ssize_t put = ::send(outer_->fd(), passed.data() + sent, passed.size() - sent,
+                                   MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (put >= 0) {
+          sent += static_cast<size_t>(put);
+        } else if (errno == EAGAIN) {
+          if (!co_await outer_->wait(Direction::kWrite)) co_return reset();
+        } else if (errno != EINTR) {
+          co_return reset();
+        }
+      }
+      if (inner_->wants_turn()) co_await inner_->give_turn();
+      if (inner_->closed() || outer_->closed()) co_return;
+    }
+  }
   reset();
 }
 

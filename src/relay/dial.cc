@@ -67,7 +67,6 @@ Task<DialOutcome> dial(Services& services, Passage passage, std::shared_ptr<Dial
     outcome = co_await dial_one(services, target,
                                 passage.name_server ? kNameServerPatience : kPatience, *control);
     if (outcome.socket || control->canceled) break;
-    if (passage.name_server) services.resolvers.blame(target.address);
   }
   if (control->canceled) co_return DialOutcome{};
   co_return outcome;

@@ -13,6 +13,7 @@
 
 #include "net/event_loops.h"
 #include "net/timer.h"
+#include "relay/dns_question.h"
 
 namespace alcove::relay {
 namespace {
@@ -229,13 +230,7 @@ Task<void> UdpSide::carry_out(FlowPtr flow) {
 
 void UdpSide::send_out(Flow& flow, std::string_view datagram) {
   touch(flow);
-  if (!flow.servers.empty()) {
-    if (flow.unanswered.size() >= kMostUnanswered) forget_oldest_question(flow);
-    keep_question(flow, datagram);
-    if (flow.unanswered.size() == 1) {
-      flow.outers.back()->set_deadline(Direction::kRead, steady_clock::now() + kServerPatience);
-    }
-  }
+  if (!flow.servers.empty() && !take_question(flow, datagram)) return;
   // An error belongs to an earlier datagram, and the one who waits for answers gets it too.
   (void)::send(flow.outers.back()->fd(), datagram.data(), datagram.size(),
                MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -263,7 +258,7 @@ Task<void> UdpSide::carry_in(FlowPtr flow, std::shared_ptr<net::FdWait> outer) {
       const ssize_t got = ::recv(outer->fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
       if (got >= 0) {
         touch(*flow);
-        if (!flow->unanswered.empty()) forget_oldest_question(*flow);
+        forget_answered(*flow, {buffer.data(), static_cast<size_t>(got)});
         if (flow->unanswered.empty()) flow->outers.back()->set_deadline(Direction::kRead, {});
         (void)::send(flow->inner->fd(), buffer.data(), static_cast<size_t>(got),
                      MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -286,15 +281,40 @@ void UdpSide::drop_outer(const FlowPtr& flow, const std::shared_ptr<net::FdWait>
   end(*flow);
 }
 
+bool UdpSide::take_question(Flow& flow, std::string_view question) {
+  const QuestionVerdict verdict = judge_question(question);
+  if (verdict == QuestionVerdict::kNoMessage) return false;
+  if (verdict != QuestionVerdict::kPass) {
+    const std::string answer = make_refusal(question, verdict);
+    (void)::send(flow.inner->fd(), answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    return false;
+  }
+  if (flow.unanswered.size() >= kMostUnanswered) forget_oldest_question(flow);
+  keep_question(flow, question);
+  if (flow.unanswered.size() == 1) {
+    flow.outers.back()->set_deadline(Direction::kRead, steady_clock::now() + kServerPatience);
+  }
+  return true;
+}
+
 void UdpSide::keep_question(Flow& flow, std::string_view question) {
   const bool fits =
       question.size() <= kLargestKept && question_bytes_ + question.size() <= kMostKept;
-  flow.unanswered.emplace_back(fits ? question : std::string_view());
-  question_bytes_ += flow.unanswered.back().size();
+  flow.unanswered.push_back({message_id(question), std::string(fits ? question : "")});
+  question_bytes_ += flow.unanswered.back().text.size();
+}
+
+void UdpSide::forget_answered(Flow& flow, std::string_view answer) {
+  const uint16_t id = message_id(answer);
+  std::erase_if(flow.unanswered, [&](const Question& question) {
+    if (question.id != id) return false;
+    question_bytes_ -= question.text.size();
+    return true;
+  });
 }
 
 void UdpSide::forget_oldest_question(Flow& flow) {
-  question_bytes_ -= flow.unanswered.front().size();
+  question_bytes_ -= flow.unanswered.front().text.size();
   flow.unanswered.pop_front();
 }
 
@@ -306,7 +326,7 @@ bool UdpSide::ask_next_server(const FlowPtr& flow) {
   if (!fd.valid()) return ask_next_server(flow);
   add_outer(flow, std::move(fd));
   const auto& outer = flow->outers.back();
-  for (const std::string& question : flow->unanswered) {
+  for (const auto& [id, question] : flow->unanswered) {
     if (question.empty()) continue;
     (void)::send(outer->fd(), question.data(), question.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   }

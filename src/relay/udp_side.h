@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <list>
 #include <memory>
@@ -31,6 +32,10 @@ class UdpSide : public std::enable_shared_from_this<UdpSide> {
   void close();
 
  private:
+  struct Question {
+    uint16_t id;
+    std::string text;  // empty: too large to keep
+  };
   struct Flow {
     Flow(network::FlowKey ends, SocketLease taken) : key(ends), lease(std::move(taken)) {}
 
@@ -43,10 +48,9 @@ class UdpSide : public std::enable_shared_from_this<UdpSide> {
     std::list<Flow*>::iterator place;
     bool closed = false;
 
-    // Of a flow to the name server: who can be asked, and what nobody has answered yet. Nothing is
-    // read in the questions; each answer counts for one. One that is too large to keep is empty.
+    // Of a flow to the name server: who can be asked, and what nobody has answered yet.
     std::deque<network::Endpoint> servers;
-    std::deque<std::string> unanswered;
+    std::deque<Question> unanswered;
   };
   using FlowPtr = std::shared_ptr<Flow>;
 
@@ -67,7 +71,11 @@ class UdpSide : public std::enable_shared_from_this<UdpSide> {
   // This one has failed. The flow goes on if there is another.
   void drop_outer(const FlowPtr& flow, const std::shared_ptr<net::FdWait>& outer, int error);
   void send_out(Flow& flow, std::string_view datagram);
+  // False if it may not go to a name server.
+  bool take_question(Flow& flow, std::string_view question);
   void keep_question(Flow& flow, std::string_view question);
+  // Those that have this answer; a program may have asked twice.
+  void forget_answered(Flow& flow, std::string_view answer);
   void forget_oldest_question(Flow& flow);
   // Asks the next server what the last one did not answer; false if there is none.
   bool ask_next_server(const FlowPtr& flow);
