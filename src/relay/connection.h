@@ -17,10 +17,15 @@ namespace alcove::relay {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Set = std::unordered_set<Connection*>;
+  enum class Traffic {
+    kAny,
+    kQuestions,  // to a name server: anything else ends it
+  };
 
   // Puts itself into `all` until it ends; the set is kept alive.
   Connection(std::shared_ptr<Guest> guest, std::shared_ptr<Set> all, SocketLease lease,
-             std::shared_ptr<net::FdWait> inner, std::shared_ptr<net::FdWait> outer);
+             std::shared_ptr<net::FdWait> inner, std::shared_ptr<net::FdWait> outer,
+             Traffic traffic);
   ~Connection();
 
   void start();
@@ -29,12 +34,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   Task<void> copy(std::shared_ptr<net::FdWait> from, std::shared_ptr<net::FdWait> to);
+  // From inside to outside.
+  Task<void> copy_questions();
 
   const std::shared_ptr<Guest> guest_;
   const std::shared_ptr<Set> all_;
   SocketLease lease_;
   const std::shared_ptr<net::FdWait> inner_;
   const std::shared_ptr<net::FdWait> outer_;
+  const Traffic traffic_;
 };
 
 // Ends a TCP socket with a reset instead of an orderly end.

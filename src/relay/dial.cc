@@ -30,12 +30,6 @@ DialOutcome refused(int error_number) {
   }
 }
 
-int connect_error(int fd) {
-  int error = 0;
-  socklen_t size = sizeof error;
-  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
-}
-
 Task<DialOutcome> dial_one(Services& services, network::Endpoint target,
                            std::chrono::seconds patience, DialControl& control) {
   UniqueFd fd(::socket(target.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -47,16 +41,13 @@ Task<DialOutcome> dial_one(Services& services, network::Endpoint target,
   auto socket = std::make_shared<net::FdWait>(services.executor, std::move(fd));
   if (status == 0) co_return DialOutcome{std::move(socket), DialMark::kNone};
   control.under_way = socket;
-  socket->set_deadline(net::FdWait::Direction::kWrite, std::chrono::steady_clock::now() + patience);
-  const auto connected = co_await socket->wait(net::FdWait::Direction::kWrite);
+  const auto connected =
+      co_await socket->wait_connected(std::chrono::steady_clock::now() + patience);
   control.under_way.reset();
-  if (!connected) {
-    co_return refused(connected.error().code() == Code::kDeadlineExceeded ? ETIMEDOUT : ECANCELED);
-  }
-  socket->set_deadline(net::FdWait::Direction::kWrite, {});
-  const int error = connect_error(socket->fd());
-  if (error != 0) co_return refused(error);
-  co_return DialOutcome{std::move(socket), DialMark::kNone};
+  if (connected) co_return DialOutcome{std::move(socket), DialMark::kNone};
+  const Error& error = connected.error();
+  if (error.code() == Code::kDeadlineExceeded) co_return refused(ETIMEDOUT);
+  co_return refused(error.code() == Code::kCanceled ? ECANCELED : error.error_number());
 }
 
 }  // namespace
@@ -67,7 +58,6 @@ Task<DialOutcome> dial(Services& services, Passage passage, std::shared_ptr<Dial
     outcome = co_await dial_one(services, target,
                                 passage.name_server ? kNameServerPatience : kPatience, *control);
     if (outcome.socket || control->canceled) break;
-    if (passage.name_server) services.resolvers.blame(target.address);
   }
   if (control->canceled) co_return DialOutcome{};
   co_return outcome;

@@ -11,6 +11,7 @@
 #include "relay/carrier.h"
 #include "relay/gate.h"
 #include "relay/guest_sockets.h"
+#include "relay/rate_limit.h"
 #include "relay/resolvers.h"
 #include "relay/socket_count.h"
 
@@ -34,6 +35,7 @@ struct Guest {
   const GuestNetwork network;
   const std::shared_ptr<SocketCount> sockets;
   PipeCount pipes;
+  RateLimit rate;
 };
 
 }  // namespace alcove::relay

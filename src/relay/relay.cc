@@ -177,7 +177,8 @@ Result<void> Relay::open_sandbox(const Open& open, UniqueFd netns) {
       .policy = open.policy,
       .network = GuestNetwork(std::move(netns), home_.get()),
       .sockets = std::make_shared<SocketCount>(SocketCount{.used = 0, .most = kMostPerSandbox}),
-      .pipes = {.used = 0, .most = kMostPipesPerSandbox}});
+      .pipes = {.used = 0, .most = kMostPipesPerSandbox},
+      .rate = {}});
   sandbox.tcp = std::make_shared<TcpSide>(sandbox.guest);
   sandbox.udp = std::make_shared<UdpSide>(sandbox.guest);
   Result<void> started = sandbox.tcp->start();

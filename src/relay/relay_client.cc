@@ -143,7 +143,7 @@ Result<void> RelayClient::open_all() {
   for (const auto& [id, known] : known_) {
     ALCOVE_TRY_ASSIGN(const UniqueFd answers, send(Open{id, known.policy}, {known.netns->get()}));
     ALCOVE_TRY_ASSIGN(const Answer answer, receive(answers));
-    if (const auto done = expect_done(answer); !done) {
+    if (const auto done = take_note(id, answer); !done) {
       log_warn(cat("egress of sandbox ", id, ": ", done.error().message()));
     }
   }
@@ -224,7 +224,10 @@ Result<void> RelayClient::finish_open(Opening opening) {
   std::optional<Error> failure;
   if (opening.answers.valid()) {
     const auto answer = receive(opening.answers);
-    if (answer) return expect_done(*answer);
+    if (answer) {
+      const std::lock_guard guard(mutex_);
+      return take_note(opening.id, *answer);
+    }
     failure = answer.error();
   }
   Known known;
@@ -238,12 +241,51 @@ Result<void> RelayClient::finish_open(Opening opening) {
   }
   ALCOVE_TRY_ASSIGN(const Answer answer,
                     call(Open{opening.id, known.policy}, {known.netns->get()}));
-  return expect_done(answer);
+  const std::lock_guard guard(mutex_);
+  return take_note(opening.id, answer);
+}
+
+Result<void> RelayClient::take_note(const std::string& id, const Answer& answer) {
+  Result<void> done = expect_done(answer);
+  if (done) {
+    unopened_.erase(id);
+  } else if (known_.contains(id)) {
+    unopened_.insert(id);
+  }
+  return done;
+}
+
+// There may be room for them by now. Until then they reach nothing.
+void RelayClient::open_again() {
+  std::set<std::string> ids;
+  {
+    const std::lock_guard guard(mutex_);
+    ids = unopened_;
+  }
+  for (const std::string& id : ids) {
+    uint64_t generation = 0;
+    auto answers = [&]() -> Result<UniqueFd> {
+      const std::lock_guard guard(mutex_);
+      const auto found = known_.find(id);
+      if (stopping_ || found == known_.end()) return fail(Code::kCanceled, "closed meanwhile");
+      generation = generation_;
+      return send(Open{id, found->second.policy}, {found->second.netns->get()});
+    }();
+    // If the relay is away, the next is told of all.
+    if (!answers) continue;
+    const auto answer = receive(*answers);
+    const std::lock_guard guard(mutex_);
+    if (!answer) return give_up(generation, answer.error());
+    if (generation == generation_ && take_note(id, *answer)) {
+      log_info(cat("egress of sandbox ", id, " works now"));
+    }
+  }
 }
 
 void RelayClient::close(const SandboxId& id) {
   const std::lock_guard guard(mutex_);
   if (known_.erase(id.str()) == 0) return;
+  unopened_.erase(id.str());
   // A relay that is away has forgotten it anyway.
   (void)send(Close{id.str()}, {});
 }
@@ -341,7 +383,13 @@ void RelayClient::watch() {
     const int ready = ::poll(waiting, 2, static_cast<int>(patience.count()));
     eventfd_t ignored;
     (void)::eventfd_read(wake_.get(), &ignored);
-    if (watched.valid() && waiting[1].revents == 0 && (ready != 0 || answers_still())) continue;
+    if (watched.valid() && waiting[1].revents == 0) {
+      if (ready != 0) continue;
+      if (answers_still()) {
+        open_again();
+        continue;
+      }
+    }
     const std::lock_guard guard(mutex_);
     if (stopping_) return;
     if (generation != generation_) continue;

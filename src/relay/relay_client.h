@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -54,7 +55,8 @@ class RelayClient {
     uint64_t generation = 0;
   };
   Opening begin_open(const SandboxId& id, network::EgressPolicy policy, Netns netns);
-  // kResourceExhausted: the relay has no room for it, or there is none at the moment.
+  // kResourceExhausted: the relay has no room for it, or there is none at the moment. It is tried
+  // again now and then until it succeeds or close() is called.
   Result<void> finish_open(Opening opening);
 
   // Ends the sandbox's connections; nothing leaves it any more.
@@ -96,6 +98,9 @@ class RelayClient {
   // Returns when there is a connection, the moment for the next try has come, or it is too late.
   void wait_for_turn(std::unique_lock<std::mutex>& lock,
                      std::chrono::steady_clock::time_point deadline);
+  // What the relay said about a sandbox; one that it could not open is kept for open_again().
+  Result<void> take_note(const std::string& id, const Answer& answer);
+  void open_again();
   bool knows(const std::string& id) const;
   void watch();
   bool answers_still();
@@ -110,6 +115,7 @@ class RelayClient {
   uint64_t generation_ = 0;  // counts connections
   pid_t child_ = -1;         // a relay that this process has started
   std::map<std::string, Known> known_;
+  std::set<std::string> unopened_;  // of these, what the relay could not open
   bool stopping_ = false;
   std::thread watcher_;
 };

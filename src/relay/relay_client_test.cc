@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sanitized.h"
 #include "relay/control_messages.h"
 #include "relay/relay_socket.h"
 #include "relay/testing/relay_fixture.h"
@@ -224,6 +226,68 @@ TEST(RelayTrouble, SandboxesThatANewRelayWasNotToldOfAreToldAgain) {
   std::filesystem::remove_all(data_dir);
 }
 
+// A replacement that has no room for the sandbox at first, and then does.
+[[noreturn]] void be_crowded_relay(const std::string& data_dir, int ready) {
+  ::alarm(30);
+  const auto listener = listen_for_servers(data_dir);
+  if (!listener) ::_exit(2);
+  ::fcntl(listener->get(), F_SETFL, 0);
+  (void)::eventfd_write(ready, 1);
+  int opens = 0;
+  for (;;) {
+    const UniqueFd server(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
+    for (;;) {
+      const auto message = sys::receive_message(server.get());
+      if (!message) break;
+      const auto answer = [&](const Answer& body) {
+        (void)sys::send_message(message->fds.front().get(), encode(body), {});
+      };
+      if (std::holds_alternative<Hello>(*decode_request(message->bytes))) {
+        answer(Welcome{});
+        continue;
+      }
+      ++opens;
+      if (opens == 2) {
+        answer(Full{"crowded"});
+      } else if (opens == 3) {
+        answer(Failed{"troubled"});
+      } else {
+        answer(Done{});
+      }
+      if (opens == 1) break;
+      if (opens == 4) ::_exit(0);
+    }
+  }
+}
+
+TEST(RelayTrouble, SandboxesThatANewRelayCouldNotOpenAreTriedAgain) {
+  const std::string data_dir = ::testing::TempDir() + "alcove-relay-" + random_alphanumeric(8);
+  std::filesystem::create_directories(data_dir);
+  const UniqueFd ready(::eventfd(0, EFD_CLOEXEC));
+  const pid_t relay = ::fork();
+  if (relay == 0) be_crowded_relay(data_dir, ready.get());
+  eventfd_t told = 0;
+  ASSERT_EQ(::eventfd_read(ready.get(), &told), 0);
+  {
+    auto client = RelayClient::start({.program = data_dir + "/none",
+                                      .data_dir = data_dir,
+                                      .resolvers = {},
+                                      .check_every = 100ms});
+    ASSERT_TRUE(client) << client.error().message();
+    const auto netns = std::make_shared<const UniqueFd>(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    EXPECT_TRUE((*client)->finish_open(
+        (*client)->begin_open(make_sandbox_id(), {Reach::kInternet}, netns)));
+    const auto pidfd = sys::open_pidfd(relay);
+    ASSERT_TRUE(pidfd);
+    EXPECT_TRUE(sys::wait_by_pidfd(pidfd->get(), std::chrono::steady_clock::now() + 10s));
+    ::kill(relay, SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(relay, &status, 0), relay);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  std::filesystem::remove_all(data_dir);
+}
+
 // A relay that says who it is and dies of the first sandbox, again and again. Counts its lives.
 [[noreturn]] void be_dying_relay(const std::string& data_dir, int lives) {
   ::alarm(30);
@@ -308,6 +372,30 @@ TEST_F(WatchedRelay, ThatHangsIsReplacedAlthoughNobodyAsksForAnything) {
   EXPECT_TRUE(eventually([&] { return client_->pid() > 0 && client_->pid() != stuck; }));
   const UniqueFd listener = listen_in(net_->internet, endpoint("198.51.100.7", 80));
   EXPECT_EQ(connect_in(net_->guest, endpoint("198.51.100.7", 80)).error, 0);
+}
+
+TEST_F(WatchedRelay, OpensWhatItHadNoRoomForWhenItHas) {
+  if constexpr (kSanitized) {
+    GTEST_SKIP() << "the sanitizer needs a pipe to look at a type, and takes its lack for a fault";
+  }
+  const UniqueFd listener = listen_in(net_->internet, endpoint("198.51.100.7", 80));
+  const pid_t relay = client_->pid();
+  rlimit normal{};
+  ASSERT_EQ(::prlimit(relay, RLIMIT_NOFILE, nullptr, &normal), 0);
+  const rlimit low{.rlim_cur = relay_descriptors(), .rlim_max = normal.rlim_max};
+  ASSERT_EQ(::prlimit(relay, RLIMIT_NOFILE, &low, nullptr), 0);
+  const SandboxId ended = make_sandbox_id();
+  for (const SandboxId& id : {id_, ended}) {
+    const auto opened =
+        client_->finish_open(client_->begin_open(id, {Reach::kInternet}, net_->guest.shared()));
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code(), Code::kResourceExhausted) << opened.error().message();
+  }
+  client_->close(ended);
+  ASSERT_EQ(::prlimit(relay, RLIMIT_NOFILE, &normal, nullptr), 0);
+  EXPECT_TRUE(eventually(
+      [&] { return connect_in(net_->guest, endpoint("198.51.100.7", 80), 1s).error == 0; }));
+  EXPECT_EQ(client_->pid(), relay);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <csignal>
 #include <future>
+#include <regex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -182,6 +184,42 @@ TEST_F(RelayTcp, ASandboxGetsNoMoreThanItsShare) {
   EXPECT_EQ(connect_in(neighbour, to).error, 0);
   ends.clear();
   EXPECT_TRUE(eventually([&] { return connect_in(net_->guest, to).error == 0; }));
+}
+
+TEST_F(RelayTcp, ManyConnectionsShareTheirBuffers) {
+  // What the kernel gives, it gives at once.
+  for (const TestNamespace* where : {&net_->host, &net_->guest}) {
+    where->shell(
+        "echo 4096 4000000 4000000 | tee /proc/sys/net/ipv4/tcp_rmem "
+        "> /proc/sys/net/ipv4/tcp_wmem");
+  }
+  open_guest();
+  const auto to = endpoint("198.51.100.7", 80);
+  const UniqueFd listener = listen_in(net_->internet, to);
+  std::vector<UniqueFd> ends;
+  for (int i = 0; i < 100; ++i) {
+    ends.push_back(connect_in(net_->guest, to).fd);
+    ends.push_back(accept_from(listener));
+    // One after the other: the relay has both sides when something arrives.
+    ASSERT_TRUE(send_text(ends[2 * i], "x"));
+    ASSERT_EQ(receive_text(ends[2 * i + 1], 1), "x");
+  }
+  const std::string sockets = "ss -Htnm state established ";
+  for (const std::string& seen : {net_->host.output_of(sockets + "dst 198.51.100.7"),
+                                  net_->guest.output_of(sockets + "src 198.51.100.7")}) {
+    const std::regex buffers("rb([0-9]+),t[0-9]+,tb([0-9]+)");
+    size_t free = 0;
+    size_t bounded = 0;
+    for (std::sregex_iterator at(seen.begin(), seen.end(), buffers), end; at != end; ++at) {
+      const size_t receive = parse_number<size_t>((*at)[1].str()).value_or(0);
+      const size_t send = parse_number<size_t>((*at)[2].str()).value_or(0);
+      // The kernel doubles what it is asked for.
+      if (receive >= 4'000'000 && send >= 4'000'000) ++free;
+      if (receive < 600'000 && send < 600'000) ++bounded;
+    }
+    EXPECT_EQ(free, 64u) << seen;
+    EXPECT_EQ(bounded, 36u) << seen;
+  }
 }
 
 TEST_F(RelayTcp, AFloodToNowhereLeavesOtherDestinationsFree) {

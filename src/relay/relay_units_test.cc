@@ -21,6 +21,7 @@
 #include "relay/carrier.h"
 #include "relay/control_messages.h"
 #include "relay/queued_packet.h"
+#include "relay/rate_limit.h"
 #include "relay/resolvers.h"
 #include "relay/restart_pause.h"
 #include "relay/socket_count.h"
@@ -183,6 +184,38 @@ TEST(RestartPause, GrowsWhileRelaysDieYoung) {
   now += RestartPause::kHealthy;
   pause.begin(now);
   EXPECT_EQ(pause.next() - now, 250ms);
+}
+
+TEST(RateLimit, HoldsAFloodToTheRate) {
+  using namespace std::chrono_literals;
+  RateLimit limit;
+  const RateLimit::TimePoint start{1h};
+  int taken = 0;
+  for (int i = 0; i < 10'000; ++i) taken += limit.take(start) ? 1 : 0;
+  EXPECT_EQ(taken, RateLimit::kBurst);
+  // A hundred thousand tries in the ten seconds after that.
+  for (int i = 1; i <= 100'000; ++i) taken += limit.take(start + i * 100us) ? 1 : 0;
+  EXPECT_EQ(taken, RateLimit::kBurst + 10 * RateLimit::kPerSecond);
+  // After a pause there is a burst again, and no more.
+  taken = 0;
+  for (int i = 0; i < 10'000; ++i) taken += limit.take(start + 1h) ? 1 : 0;
+  EXPECT_EQ(taken, RateLimit::kBurst);
+}
+
+TEST(RateLimit, DoesNotSlowOrdinaryUse) {
+  using namespace std::chrono_literals;
+  RateLimit limit;
+  RateLimit::TimePoint now{1h};
+  // Ten minutes of a crawler that opens as many as it may, evenly.
+  for (int i = 0; i < 600 * RateLimit::kPerSecond; ++i) {
+    now += 1'000'000us / RateLimit::kPerSecond;
+    ASSERT_TRUE(limit.take(now)) << i;
+  }
+  // Every ten seconds a page with a thousand connections at once.
+  for (int page = 0; page < 100; ++page) {
+    now += 10s;
+    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(limit.take(now)) << page << " " << i;
+  }
 }
 
 TEST(SocketCount, GreedySandboxesLeaveSomethingForTheNext) {

@@ -32,6 +32,10 @@ constexpr auto kLongestPause = 5s;
 constexpr auto kLateCheck = 500ms;
 constexpr auto kHalfClosedPatience = 10s;
 
+Connection::Traffic traffic_of(const Passage& passage) {
+  return passage.name_server ? Connection::Traffic::kQuestions : Connection::Traffic::kAny;
+}
+
 }  // namespace
 
 TcpSide::TcpSide(std::shared_ptr<Guest> guest)
@@ -90,10 +94,12 @@ void TcpSide::handle(const QueuedPacket& packet) {
   if (pending_by_key_.contains(key)) return drop_packet(queue_->fd(), packet.id);
   Passage passage = guest_->services.gate.judge(guest_->policy, key.to);
   if (passage.refusal != DialMark::kNone) return pass(passage.refusal);
-  if (pending_.size() >= kMostDials) give_up(pending_.begin());
   // Two: the host's end now, the sandbox's in a moment.
   auto lease = SocketLease::take(guest_->services.sockets, guest_->sockets, 2);
   if (!lease) return pass(DialMark::kRefused);
+  // The program's kernel asks again in a second.
+  if (!guest_->rate.take(steady_clock::now())) return drop_packet(queue_->fd(), packet.id);
+  if (pending_.size() >= kMostDials) give_up(pending_.begin());
   const auto pending = pending_.insert(pending_.end(), PendingDial{key, packet.id});
   pending_by_key_[key] = pending;
   net::spawn(guest_->services.executor, dial_first(pending, std::move(passage), std::move(*lease)));
@@ -109,13 +115,15 @@ void TcpSide::give_up(PendingList::iterator dial) {
 Task<void> TcpSide::dial_first(PendingList::iterator pending, Passage passage, SocketLease lease) {
   const auto self = shared_from_this();
   const auto control = pending->control;
+  const auto traffic = traffic_of(passage);
   DialOutcome outcome = co_await dial(guest_->services, std::move(passage), control);
   if (control->canceled || closed_) co_return;
   const PendingDial done = std::move(*pending);
   pending_by_key_.erase(done.key);
   pending_.erase(pending);
   if (outcome.socket) {
-    keep_ready(done.key, {std::move(outcome.socket), std::move(lease), steady_clock::now()});
+    keep_ready(done.key,
+               {std::move(outcome.socket), std::move(lease), traffic, steady_clock::now()});
     pass_packet(queue_->fd(), done.packet, DialMark::kNone);
   } else if (outcome.refusal == DialMark::kNone) {
     drop_packet(queue_->fd(), done.packet);
@@ -206,7 +214,7 @@ void TcpSide::take(UniqueFd socket, const network::FlowKey& key) {
   Ready& ready = found.mapped();
   std::make_shared<Connection>(guest_, connections_, std::move(ready.lease),
                                std::make_shared<net::FdWait>(executor, std::move(socket)),
-                               std::move(ready.socket))
+                               std::move(ready.socket), ready.traffic)
       ->start();
 }
 
@@ -216,7 +224,10 @@ Task<void> TcpSide::dial_late(UniqueFd socket, network::FlowKey key) {
   auto inner = std::make_shared<net::FdWait>(services.executor, std::move(socket));
   Passage passage = services.gate.judge(guest_->policy, key.to);
   auto lease = SocketLease::take(services.sockets, guest_->sockets, 2);
-  if (passage.refusal != DialMark::kNone || !lease) co_return reset_socket(*inner);
+  if (passage.refusal != DialMark::kNone || !lease || !guest_->rate.take(steady_clock::now())) {
+    co_return reset_socket(*inner);
+  }
+  const auto traffic = traffic_of(passage);
   const auto control = std::make_shared<DialControl>();
   late_.insert(control);
   net::spawn(services.executor, watch_late(inner, control));
@@ -224,7 +235,7 @@ Task<void> TcpSide::dial_late(UniqueFd socket, network::FlowKey key) {
   late_.erase(control);
   if (!outcome.socket || closed_) co_return reset_socket(*inner);
   std::make_shared<Connection>(guest_, connections_, std::move(*lease), std::move(inner),
-                               std::move(outcome.socket))
+                               std::move(outcome.socket), traffic)
       ->start();
 }
 

@@ -47,6 +47,7 @@ class TcpSide : public std::enable_shared_from_this<TcpSide> {
   struct Ready {
     std::shared_ptr<net::FdWait> socket;
     SocketLease lease;
+    Connection::Traffic traffic;
     std::chrono::steady_clock::time_point since;
   };
 

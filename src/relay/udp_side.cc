@@ -13,6 +13,7 @@
 
 #include "net/event_loops.h"
 #include "net/timer.h"
+#include "relay/dns_question.h"
 
 namespace alcove::relay {
 namespace {
@@ -26,7 +27,8 @@ constexpr auto kFirstPause = 100ms;
 constexpr auto kLongestPause = 5s;
 // Work for one socket before others get a turn.
 constexpr int kBatch = 32;
-// A program waits 5 s for its name server; two more can be asked in that time.
+// A program waits 5 s for its name server; two more can be asked in that time. Those that were
+// asked may still answer: a name that nobody has asked for yet takes a while.
 constexpr auto kServerPatience = 1500ms;
 constexpr size_t kMostUnanswered = 8;
 // What is kept to ask the next server: of one question (usual ones have less than 100 bytes), and
@@ -153,22 +155,22 @@ UdpSide::FlowPtr UdpSide::open(const network::FlowKey& key) {
     refuse(key, Unreachable::kProhibited);
     return nullptr;
   }
+  if (!guest_->rate.take(steady_clock::now())) return nullptr;
   if (flows_.size() >= kMostFlows) end(*by_use_.front());
-  auto lease = SocketLease::take(services.sockets, guest_->sockets, 2);
+  auto lease = SocketLease::take(services.sockets, guest_->sockets, 1 + passage.targets.size());
   if (!lease) return nullptr;
   auto inner = guest_->network.open_udp_flow(key);
   UniqueFd outer = connect_datagrams(passage.targets.front());
   if (!inner || !outer.valid()) return nullptr;
   auto flow = std::make_shared<Flow>(key, std::move(*lease));
   flow->inner = std::make_shared<net::FdWait>(services.executor, std::move(*inner));
-  flow->outer = std::make_shared<net::FdWait>(services.executor, std::move(outer));
   if (passage.name_server) flow->servers.assign(passage.targets.begin(), passage.targets.end());
   flow->used = steady_clock::now();
   flow->place = by_use_.insert(by_use_.end(), flow.get());
   flows_[key] = flow;
   if (flows_.size() == 1) expire();
   net::spawn(services.executor, carry_out(flow));
-  net::spawn(services.executor, carry_in(flow));
+  add_outer(flow, std::move(outer));
   return flow;
 }
 
@@ -184,7 +186,7 @@ void UdpSide::refuse(const network::FlowKey& key, Unreachable why) {
 void UdpSide::end(Flow& flow) {
   if (std::exchange(flow.closed, true)) return;
   flow.inner->close();
-  flow.outer->close();
+  for (const auto& outer : flow.outers) outer->close();
   while (!flow.unanswered.empty()) forget_oldest_question(flow);
   by_use_.erase(flow.place);
   flows_.erase(flow.key);
@@ -228,80 +230,108 @@ Task<void> UdpSide::carry_out(FlowPtr flow) {
 
 void UdpSide::send_out(Flow& flow, std::string_view datagram) {
   touch(flow);
-  if (!flow.servers.empty()) {
-    if (flow.unanswered.size() >= kMostUnanswered) forget_oldest_question(flow);
-    keep_question(flow, datagram);
-    if (flow.unanswered.size() == 1) {
-      flow.outer->set_deadline(Direction::kRead, steady_clock::now() + kServerPatience);
-      // A wait that is under way has no deadline yet.
-      flow.outer->cancel(Direction::kRead);
-    }
-  }
+  if (!flow.servers.empty() && !take_question(flow, datagram)) return;
   // An error belongs to an earlier datagram, and the one who waits for answers gets it too.
-  (void)::send(flow.outer->fd(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  (void)::send(flow.outers.back()->fd(), datagram.data(), datagram.size(),
+               MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-Task<void> UdpSide::carry_in(FlowPtr flow) {
+void UdpSide::add_outer(const FlowPtr& flow, UniqueFd socket) {
+  const auto& executor = guest_->services.executor;
+  flow->outers.push_back(std::make_shared<net::FdWait>(executor, std::move(socket)));
+  net::spawn(executor, carry_in(flow, flow->outers.back()));
+}
+
+Task<void> UdpSide::carry_in(FlowPtr flow, std::shared_ptr<net::FdWait> outer) {
   const auto self = shared_from_this();
   auto& buffer = guest_->services.buffer;
-  while (!flow->closed) {
-    const auto outer = flow->outer;
+  while (!outer->closed()) {
     const auto ready = co_await outer->wait(Direction::kRead);
     if (flow->closed) co_return;
     if (!ready) {
-      if (ready.error().code() == Code::kCanceled) continue;
-      if (!ask_next_server(*flow)) break;
+      if (ready.error().code() != Code::kDeadlineExceeded) co_return end(*flow);
+      outer->set_deadline(Direction::kRead, {});
+      (void)ask_next_server(flow);
       continue;
     }
     for (int i = 0; i < kBatch && !flow->closed; ++i) {
       const ssize_t got = ::recv(outer->fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
       if (got >= 0) {
         touch(*flow);
-        if (!flow->unanswered.empty()) forget_oldest_question(*flow);
-        if (flow->unanswered.empty()) outer->set_deadline(Direction::kRead, {});
+        forget_answered(*flow, {buffer.data(), static_cast<size_t>(got)});
+        if (flow->unanswered.empty()) flow->outers.back()->set_deadline(Direction::kRead, {});
         (void)::send(flow->inner->fd(), buffer.data(), static_cast<size_t>(got),
                      MSG_DONTWAIT | MSG_NOSIGNAL);
       } else if (errno == EAGAIN) {
         break;
       } else if (errno != EINTR) {
-        const int error = errno;
-        if (!ask_next_server(*flow)) {
-          if (error == ECONNREFUSED) refuse(flow->key, Unreachable::kPortClosed);
-          end(*flow);
-        }
-        break;
+        co_return drop_outer(flow, outer, errno);
       }
     }
   }
+}
+
+void UdpSide::drop_outer(const FlowPtr& flow, const std::shared_ptr<net::FdWait>& outer,
+                         int error) {
+  const bool current = outer == flow->outers.back();
+  outer->close();
+  std::erase(flow->outers, outer);
+  if ((current && ask_next_server(flow)) || !flow->outers.empty()) return;
+  if (error == ECONNREFUSED) refuse(flow->key, Unreachable::kPortClosed);
   end(*flow);
+}
+
+bool UdpSide::take_question(Flow& flow, std::string_view question) {
+  const QuestionVerdict verdict = judge_question(question);
+  if (verdict == QuestionVerdict::kNoMessage) return false;
+  if (verdict != QuestionVerdict::kPass) {
+    const std::string answer = make_refusal(question, verdict);
+    (void)::send(flow.inner->fd(), answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    return false;
+  }
+  if (flow.unanswered.size() >= kMostUnanswered) forget_oldest_question(flow);
+  keep_question(flow, question);
+  if (flow.unanswered.size() == 1) {
+    flow.outers.back()->set_deadline(Direction::kRead, steady_clock::now() + kServerPatience);
+  }
+  return true;
 }
 
 void UdpSide::keep_question(Flow& flow, std::string_view question) {
   const bool fits =
       question.size() <= kLargestKept && question_bytes_ + question.size() <= kMostKept;
-  flow.unanswered.emplace_back(fits ? question : std::string_view());
-  question_bytes_ += flow.unanswered.back().size();
+  flow.unanswered.push_back({message_id(question), std::string(fits ? question : "")});
+  question_bytes_ += flow.unanswered.back().text.size();
+}
+
+void UdpSide::forget_answered(Flow& flow, std::string_view answer) {
+  const uint16_t id = message_id(answer);
+  std::erase_if(flow.unanswered, [&](const Question& question) {
+    if (question.id != id) return false;
+    question_bytes_ -= question.text.size();
+    return true;
+  });
 }
 
 void UdpSide::forget_oldest_question(Flow& flow) {
-  question_bytes_ -= flow.unanswered.front().size();
+  question_bytes_ -= flow.unanswered.front().text.size();
   flow.unanswered.pop_front();
 }
 
-bool UdpSide::ask_next_server(Flow& flow) {
-  if (flow.servers.size() < 2) return false;
-  guest_->services.resolvers.blame(flow.servers.front().address);
-  flow.servers.pop_front();
-  UniqueFd fd = connect_datagrams(flow.servers.front());
+bool UdpSide::ask_next_server(const FlowPtr& flow) {
+  if (flow->servers.size() < 2) return false;
+  guest_->services.resolvers.blame(flow->servers.front().address);
+  flow->servers.pop_front();
+  UniqueFd fd = connect_datagrams(flow->servers.front());
   if (!fd.valid()) return ask_next_server(flow);
-  flow.outer->close();
-  flow.outer = std::make_shared<net::FdWait>(guest_->services.executor, std::move(fd));
-  for (const std::string& question : flow.unanswered) {
+  add_outer(flow, std::move(fd));
+  const auto& outer = flow->outers.back();
+  for (const auto& [id, question] : flow->unanswered) {
     if (question.empty()) continue;
-    (void)::send(flow.outer->fd(), question.data(), question.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)::send(outer->fd(), question.data(), question.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
-  if (!flow.unanswered.empty()) {
-    flow.outer->set_deadline(Direction::kRead, steady_clock::now() + kServerPatience);
+  if (!flow->unanswered.empty()) {
+    outer->set_deadline(Direction::kRead, steady_clock::now() + kServerPatience);
   }
   return true;
 }

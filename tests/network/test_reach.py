@@ -39,6 +39,13 @@ def test_names_are_resolved(box):
     assert box.run(f"getent ahostsv6 {a.FILES}").split()[0] == v6[0]
 
 
+@pytest.mark.parametrize("options", ["edns0", "use-vc", "use-vc edns0", "single-request", "trust-ad"])
+def test_names_are_resolved_however_the_c_library_asks(box, options):
+    v4, v6 = a.ZONE[a.FILES]
+    shown = box.run(f"RES_OPTIONS='{options}' getent ahosts {a.FILES}")
+    assert {line.split()[0] for line in shown.splitlines()} == {*v4, *v6}
+
+
 def test_an_unknown_name_is_unknown_at_once(box):
     outcome = box.probe("names", "nobody.test")
     assert outcome["error"] == f"gai {socket.EAI_NONAME}", outcome

@@ -197,10 +197,12 @@ def test_request_that_could_be_two_is_refused(box, shape):
     [b"GET /a HTTP/1.1 HTTP/1.1", b"GET /a b HTTP/1.1", b"GET\t/a HTTP/1.1", b"GET /a\x0bHTTP/1.1", b"GET /a HTTP/1.1\r", b"GET /a HTTP/9.9", b"G\x00T /a HTTP/1.1", b"GET /\x7f HTTP/1.1"],
 )
 def test_request_line_that_could_be_another_is_refused(box, line):
-    before = len(_seen(box))
+    # The heads of refused bodies may be noted late on a busy machine.
+    others = lambda: [head for head in _seen(box) if not head.startswith("POST /first ")]  # noqa: E731
+    before = others()
     line = line.replace(b"/", _path(box, b"/"), 1)
     assert _exchange(line + b"\r\n" + _fields(box) + b"\r\n").startswith(b"HTTP/1.1 4")
-    assert len(_seen(box)) == before
+    assert others() == before
 
 
 def test_body_that_looks_like_a_request_stays_a_body(box):
