@@ -156,6 +156,9 @@ Result<void> CgroupTree::write_limits(const std::string& name, const CgroupLimit
     // Absent without swap accounting. Equal to the memory limit means no swap at all.
     const std::string with_swap = memory + "/memory.memsw.limit_in_bytes";
     if (fs_->exists(with_swap)) ALCOVE_TRY(fs_->write(with_swap, bytes));
+    // What waits in TCP sockets is not part of the above.
+    const std::string tcp = memory + "/memory.kmem.tcp.limit_in_bytes";
+    if (fs_->exists(tcp)) ALCOVE_TRY(fs_->write(tcp, std::to_string(limits.memory_bytes / 4)));
   } else {
     ALCOVE_TRY(fs_->write(memory + "/memory.max", bytes));
     const std::string swap = memory + "/memory.swap.max";

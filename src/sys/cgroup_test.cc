@@ -115,6 +115,7 @@ class FakeCgroupFs final : public CgroupFs {
       if (controller == "memory") {
         add("memory.limit_in_bytes");
         add("memory.memsw.limit_in_bytes");
+        add("memory.kmem.tcp.limit_in_bytes");
         add("memory.usage_in_bytes");
         add("memory.stat");
       }
@@ -206,6 +207,7 @@ TEST(CgroupTree, WritesHybridLimitsToTheV1Hierarchies) {
   ASSERT_TRUE(made) << made.error().message();
   EXPECT_EQ(fs.files_.at("/cg/mem ory/alcove/one/memory.limit_in_bytes"), "1073741824");
   EXPECT_EQ(fs.files_.at("/cg/mem ory/alcove/one/memory.memsw.limit_in_bytes"), "1073741824");
+  EXPECT_EQ(fs.files_.at("/cg/mem ory/alcove/one/memory.kmem.tcp.limit_in_bytes"), "268435456");
   EXPECT_EQ(fs.files_.at("/cg/cpu/alcove/one/cpu.cfs_quota_us"), "200000");
   EXPECT_EQ(fs.files_.at("/cg/cpuset/alcove/one/cpuset.cpus"), "1,3");
   EXPECT_EQ(fs.files_.at("/cg/cpuset/alcove/one/cpuset.mems"), "0");
