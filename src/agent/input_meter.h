@@ -42,9 +42,7 @@ class MeteredBody final : public http::BodyReader {
   MeteredBody& operator=(const MeteredBody&) = delete;
 
   Task<Result<size_t>> read(std::span<char> buffer) override {
-    if (meter_.is_full()) {
-      co_return fail(Code::kResourceExhausted, "too much input waits in the sandbox's memory");
-    }
+    if (meter_.is_full()) co_return too_much();
     ALCOVE_CO_TRY_ASSIGN(const size_t count, co_await inner_.read(buffer));
     held_ += count;
     meter_.held_ += count;
@@ -52,10 +50,23 @@ class MeteredBody final : public http::BodyReader {
   }
   std::optional<uint64_t> length() const override { return inner_.length(); }
 
+  // What was read takes so much from now on, because it was unpacked or decoded. Refused as reading
+  // is, if that is more than before.
+  Result<void> hold(size_t size) {
+    const size_t others = meter_.held_ - held_;
+    if (size > held_ && others + size > meter_.most_) return too_much();
+    meter_.held_ = others + size;
+    held_ = size;
+    return {};
+  }
   // What was read has been used.
   void give_back() { meter_.held_ -= std::exchange(held_, 0); }
 
  private:
+  static tl::unexpected<Error> too_much() {
+    return fail(Code::kResourceExhausted, "too much input waits in the sandbox's memory");
+  }
+
   http::BodyReader& inner_;
   InputMeter& meter_;
   size_t held_ = 0;

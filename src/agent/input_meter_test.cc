@@ -36,6 +36,22 @@ TEST_F(InputMeterTest, TooMuchOfAllTogetherIsRefused) {
   EXPECT_EQ(refused.error().code(), Code::kResourceExhausted);
 }
 
+TEST_F(InputMeterTest, WhatBecomesMoreOrLessCountsAsThat) {
+  MeteredBody first(first_, meter_);
+  EXPECT_TRUE(read_all(first));
+  EXPECT_TRUE(first.hold(60));
+  EXPECT_EQ(meter_.held(), 60u);
+  MeteredBody second(second_, meter_);
+  EXPECT_TRUE(second.hold(40));
+  const auto refused = second.hold(41);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::kResourceExhausted);
+  EXPECT_EQ(meter_.held(), 100u);
+  first.give_back();
+  EXPECT_TRUE(second.hold(41));
+  EXPECT_EQ(meter_.held(), 41u);
+}
+
 TEST_F(InputMeterTest, WhatWasUsedMakesRoom) {
   {
     MeteredBody first(first_, meter_);

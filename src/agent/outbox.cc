@@ -47,7 +47,7 @@ Task<void> send_all(connect::StreamWriter& writer, const connect::CallInfo& call
         co_return;
       }
       if (!co_await writer.send_framed(batch)) co_return;
-      outbox.sent();
+      outbox.sent(batch);
       quiet_since = SteadyClock::now();
       continue;
     }

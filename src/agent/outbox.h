@@ -32,6 +32,8 @@ struct Outbox {
   // With this much in all outboxes, one that has anything takes nothing more: many slow clients
   // hold up what they listen to instead of filling the memory.
   static constexpr size_t kMaxTotal = 32 * 1024 * 1024;
+  // Capacity that a buffer has while there is nothing in it.
+  static constexpr size_t kMostKept = 32 * 1024;
 
   bool has_room() const {
     return pending.empty() || (pending.size() < kMaxPending && total_ < kMaxTotal);
@@ -41,15 +43,21 @@ struct Outbox {
     recount();
     wake.notify_all();
   }
-  // All that is pending, which counts until it is given back by sent().
+  // All that is pending, which counts until it was sent.
   void take(std::string& batch) {
     batch.clear();
     std::swap(batch, pending);
     sending_ = batch.size();
   }
-  void sent() {
+  // A stream that is quiet keeps no large buffers: there may be thousands of them.
+  void sent(std::string& batch) {
     sending_ = 0;
     recount();
+    batch.clear();
+    if (!pending.empty()) return;
+    for (std::string* buffer : {&batch, &pending}) {
+      if (buffer->capacity() > kMostKept) buffer->shrink_to_fit();
+    }
   }
   // Bytes in all outboxes of the program.
   static size_t total() { return total_; }

@@ -59,6 +59,8 @@ void Process::add_output(OutputKind kind, UniqueFd fd) {
 
 void Process::start(std::function<void(Process&)> on_end) {
   on_end_ = std::move(on_end);
+  // Killed while it was being started: nothing else would say that it is over.
+  if (end_) return report_end();
   for (Output& output : outputs_) net::spawn(executor_, pump(shared_from_this(), output));
 }
 
@@ -165,7 +167,11 @@ void Process::end_if_over() {
     subscriber->close();
   }
   subscribers_.clear();
-  // Called last: it may drop the process.
+  report_end();
+}
+
+// The last that is done: it may drop the process.
+void Process::report_end() {
   if (const auto on_end = std::exchange(on_end_, nullptr)) on_end(*this);
 }
 

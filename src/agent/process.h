@@ -85,6 +85,7 @@ class Process : public std::enable_shared_from_this<Process> {
   void publish(OutputKind kind, std::string_view data);
   void drain(Output& output);
   void end_if_over();
+  void report_end();
 
   boost::asio::any_io_executor executor_;
   const TimePoint started_at_ = std::chrono::steady_clock::now();

@@ -33,6 +33,8 @@ Task<Result<void>> take_messages(http::Exchange& exchange, const connect::CallIn
     ALCOVE_CO_TRY_ASSIGN(auto message, co_await reader.next());
     if (!message) co_return Result<void>();
     ALCOVE_CO_TRY_ASSIGN(StreamInputRequest request, decode_stream_input(call.codec, *message));
+    // While that waits for the process, nothing but the data is kept.
+    message.reset();
     if (request.start) {
       ALCOVE_CO_TRY_ASSIGN(process, table.find(*request.start));
     } else if (request.has_data) {
@@ -40,6 +42,7 @@ Task<Result<void>> take_messages(http::Exchange& exchange, const connect::CallIn
         co_return fail(Code::kInvalidArgument, "input came before the start message");
       }
       if (!request.input) co_return fail(Code::kUnimplemented, "the message has no input");
+      ALCOVE_CO_TRY(body.hold(request.input->data.size()));
       ALCOVE_CO_TRY(
           co_await send_to_process(exchange, process, *std::move(request.input), call.deadline));
     }

@@ -21,6 +21,8 @@ namespace alcove::agent {
 
 // A command with its environment, or a piece of input; clients send input in 64 KiB pieces.
 inline constexpr uint64_t kMaxProcessMessage = 64ull << 20;
+// Of the calls that carry neither: they name a process and say little about it.
+inline constexpr uint64_t kMaxSmallMessage = 64ull << 10;
 
 struct ProcessConfig {
   std::string command;

@@ -52,22 +52,8 @@ Task<void> ProcessService::handle(http::Exchange& exchange, std::string_view met
   }
   const auto call = co_await connect::accept_call(exchange, connect::CallKind::kUnary);
   if (!call) co_return;
-  MeteredBody body(exchange.body(), input_);
-  auto message = co_await connect::read_unary(exchange.request(), body, kMaxProcessMessage);
-  Result<std::string> answer;
-  if (!message) {
-    answer = fail(std::move(message).error());
-  } else if (method == "List") {
-    answer = encode_process_list(call->codec, table_.list());
-  } else if (method == "SendInput") {
-    answer = co_await send_input(exchange, *call, *std::move(message));
-  } else if (method == "CloseStdin") {
-    answer = close_stdin(call->codec, *message);
-  } else if (method == "SendSignal") {
-    answer = co_await send_signal(*call, *std::move(message));
-  } else if (method == "Update") {
-    answer = update(call->codec, *message);
-  }
+  auto answer = method == "SendInput" ? co_await send_input(exchange, *call)
+                                      : co_await call_small(exchange, *call, method);
   if (answer) {
     co_await connect::respond_unary(exchange, *call, *std::move(answer));
   } else {
@@ -84,9 +70,9 @@ Task<void> ProcessService::start(http::Exchange& exchange, std::optional<std::st
     co_await fail_stream(exchange, *call, std::move(message).error());
     co_return;
   }
+  auto process = co_await start_process(exchange, *call, *std::move(message), std::move(user));
   // From here on it counts as the process's.
   body.give_back();
-  auto process = co_await start_process(exchange, *call, *std::move(message), std::move(user));
   if (!process) {
     co_await fail_stream(exchange, *call, std::move(process).error());
     co_return;
@@ -100,6 +86,8 @@ Task<Result<std::shared_ptr<Process>>> ProcessService::start_process(
     http::Exchange& exchange, connect::CallInfo call, std::string message,
     std::optional<std::string> user) {
   ALCOVE_CO_TRY_ASSIGN(StartRequest request, decode_start(call.codec, message));
+  message.clear();
+  message.shrink_to_fit();
   const auto wanted = std::make_shared<ProcessTable::Wanted>();
   SpawnSpec& spec = wanted->spec;
   ALCOVE_CO_TRY_ASSIGN(spec.user, users_.find(user ? *user : state_.default_user()));
@@ -121,13 +109,11 @@ Task<Result<std::shared_ptr<Process>>> ProcessService::start_process(
 Task<void> ProcessService::connect_to(http::Exchange& exchange) {
   const auto call = co_await connect::accept_call(exchange, connect::CallKind::kStream);
   if (!call) co_return;
-  MeteredBody body(exchange.body(), input_);
-  const auto message = co_await connect::read_single(body, kMaxProcessMessage);
+  const auto message = co_await connect::read_single(exchange, kMaxSmallMessage);
   if (!message) {
     co_await fail_stream(exchange, *call, message.error());
     co_return;
   }
-  body.give_back();
   const auto selector = decode_selector(call->codec, *message);
   if (!selector) {
     co_await fail_stream(exchange, *call, selector.error());
@@ -144,13 +130,34 @@ Task<void> ProcessService::connect_to(http::Exchange& exchange) {
 }
 
 Task<Result<std::string>> ProcessService::send_input(http::Exchange& exchange,
-                                                     connect::CallInfo call, std::string message) {
+                                                     connect::CallInfo call) {
+  MeteredBody body(exchange.body(), input_);
+  ALCOVE_CO_TRY_ASSIGN(std::string message,
+                       co_await connect::read_unary(exchange.request(), body, kMaxProcessMessage));
+  // It may have come compressed.
+  ALCOVE_CO_TRY(body.hold(message.size()));
   ALCOVE_CO_TRY_ASSIGN(SendInputRequest request, decode_send_input(call.codec, message));
   ALCOVE_CO_TRY_ASSIGN(const auto process, table_.find(request.process));
   if (!request.input) co_return fail(Code::kUnimplemented, "the request has no input");
+  // While that waits for the process, nothing but the data is kept.
+  message.clear();
+  message.shrink_to_fit();
+  ALCOVE_CO_TRY(body.hold(request.input->data.size()));
   ALCOVE_CO_TRY(
       co_await send_to_process(exchange, process, *std::move(request.input), call.deadline));
   co_return encode_empty(call.codec);
+}
+
+// However much input waits: a process that does not read its own can be found and killed.
+Task<Result<std::string>> ProcessService::call_small(http::Exchange& exchange,
+                                                     connect::CallInfo call,
+                                                     std::string_view method) {
+  ALCOVE_CO_TRY_ASSIGN(std::string message,
+                       co_await connect::read_unary(exchange, kMaxSmallMessage));
+  if (method == "List") co_return encode_process_list(call.codec, table_.list());
+  if (method == "CloseStdin") co_return close_stdin(call.codec, message);
+  if (method == "SendSignal") co_return co_await send_signal(call, std::move(message));
+  co_return update(call.codec, message);
 }
 
 Result<std::string> ProcessService::close_stdin(connect::Codec codec, std::string_view message) {

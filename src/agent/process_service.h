@@ -34,8 +34,10 @@ class ProcessService {
                                                        std::optional<std::string> user);
   Task<void> connect_to(http::Exchange& exchange);
 
-  Task<Result<std::string>> send_input(http::Exchange& exchange, connect::CallInfo call,
-                                       std::string message);
+  Task<Result<std::string>> send_input(http::Exchange& exchange, connect::CallInfo call);
+  // Any other unary method.
+  Task<Result<std::string>> call_small(http::Exchange& exchange, connect::CallInfo call,
+                                       std::string_view method);
   Result<std::string> close_stdin(connect::Codec codec, std::string_view message);
   Task<Result<std::string>> send_signal(connect::CallInfo call, std::string message);
   Result<std::string> update(connect::Codec codec, std::string_view message);

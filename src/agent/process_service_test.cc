@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the alcove authors
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/wait.h>
 
 #include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "agent/gzip.h"
+#include "agent/input_meter.h"
 #include "agent/testing/agent_fixture.h"
 #include "net/timer.h"
 
@@ -299,6 +307,145 @@ TEST_F(ProcessServiceTest, TagsSelectProcesses) {
           .status,
       200);
   EXPECT_EQ(finish(stream).end, kKilledEnd);
+}
+
+TEST_F(ProcessServiceTest, LastEndOfATagIsTheOneThatIsRemembered) {
+  const auto tagged_end = [this] {
+    auto stream = open_stream("/process.Process/Connect", R"({"process":{"tag":"mine"}})");
+    return finish(stream).end.value_or("none");
+  };
+  EXPECT_EQ(tagged_end(), "none");
+  const uint32_t first = run_shell("exit 1", R"(,"tag":"mine")").pid;
+  EXPECT_NE(tagged_end().find(R"("exitCode":1)"), std::string::npos);
+  auto again = start("read line; exit 2", R"(,"tag":"mine")");
+  // The live one is meant, not the end of the other.
+  auto second = open_stream("/process.Process/Connect", R"({"process":{"tag":"mine"}})");
+  ASSERT_TRUE(next(second));
+  EXPECT_NE(second.outcome.pid, first);
+  rpc("/process.Process/SendInput", stdin_message(again.outcome.pid, "go\n"));
+  EXPECT_NE(finish(second).end->find(R"("exitCode":2)"), std::string::npos);
+  finish(again);
+  EXPECT_NE(tagged_end().find(R"("exitCode":2)"), std::string::npos);
+}
+
+// Input for processes that read none of it.
+class WaitingInputTest : public AgentTest {
+ protected:
+  void TearDown() override {
+    rpc("/process.Process/SendSignal", selector(pid(), R"(,"signal":9)"));
+    finish(stuck_);
+    AgentTest::TearDown();
+  }
+  void begin() { stuck_ = start("exec sleep 100"); }
+  uint32_t pid() const { return stuck_.outcome.pid; }
+
+  using Connection = std::unique_ptr<http::ClientConnection>;
+
+  // A call under way; a stream's body stays open.
+  Connection begin_call(const std::string& method, http::Headers headers, std::string_view body,
+                        bool is_stream) {
+    auto connection = connect();
+    const auto length = is_stream ? std::nullopt : std::optional<uint64_t>(body.size());
+    EXPECT_TRUE(run(connection->write_head(
+        head("POST", "/process.Process/" + method, std::move(headers)), length, body)));
+    if (!is_stream) EXPECT_TRUE(run(connection->finish_body()));
+    return connection;
+  }
+  // In the binary codec, where a message is hardly longer than its data.
+  Connection stream_input(std::string_view data) {
+    std::string messages;
+    connect::append_envelope(messages, field(1, field(1, cat("\x08", varint(pid())))));
+    connect::append_envelope(messages, field(2, field(2, field(1, data))));
+    return begin_call("StreamInput", {{"Content-Type", "application/connect+proto"}}, messages,
+                      /*is_stream=*/true);
+  }
+  // Sends a little input again and again until the answer, after a while at most, is this.
+  bool is_answered(int status, const std::string& message, http::Headers headers = {}) {
+    headers.add("Connect-Timeout-Ms", "100");
+    http::Response answer;
+    for (int i = 0; i < 200; ++i) {
+      answer = rpc("/process.Process/SendInput", message, headers);
+      if (answer.status == status) return true;
+      run(net::sleep_for(std::chrono::milliseconds(20)));
+    }
+    ADD_FAILURE() << "the last was " << answer.status << " " << answer.body;
+    return false;
+  }
+
+  static std::string varint(uint64_t number) {
+    std::string out;
+    for (; number >= 0x80; number >>= 7) out += static_cast<char>(number | 0x80);
+    return out + static_cast<char>(number);
+  }
+  static std::string field(int number, std::string_view content) {
+    return cat(std::string(1, static_cast<char>(number << 3 | 2)), varint(content.size()), content);
+  }
+  static size_t memory_in_use() {
+    const struct mallinfo2 info = ::mallinfo2();
+    return info.uordblks + info.hblkhd;
+  }
+
+  static constexpr size_t kMiB = 1u << 20;
+  Stream stuck_;
+};
+
+TEST_F(WaitingInputTest, CompressedMessagesCountAsWhatTheyAre) {
+  begin();
+  GzipWriter packer;
+  std::string message = packer.add(stdin_message(pid(), std::string(45 * kMiB, 'x')));
+  message += packer.finish();
+  ASSERT_LT(message.size(), kMiB);
+  const http::Headers headers = {{"Content-Encoding", "gzip"}};
+  http::Headers with_type = headers;
+  with_type.add("Content-Type", "application/json");
+  std::vector<Connection> waiting;
+  for (int i = 0; i < 2; ++i) {
+    waiting.push_back(begin_call("SendInput", with_type, message, /*is_stream=*/false));
+  }
+  // Two times 45 MiB are held, and this would be 60 until it is decoded.
+  EXPECT_TRUE(is_answered(429, message, headers));
+}
+
+TEST_F(WaitingInputTest, NothingButTheDataOfAStreamIsKept) {
+  begin();
+  const size_t before = memory_in_use();
+  const auto waiting = stream_input(std::string(16 * kMiB, 'x'));
+  ASSERT_TRUE(is_answered(504, stdin_message(pid(), "x")));
+  EXPECT_LT(memory_in_use(), before + 20 * kMiB);
+}
+
+TEST_F(WaitingInputTest, NothingButTheDataOfACallIsKept) {
+  begin();
+  const size_t before = memory_in_use();
+  const auto waiting = begin_call("SendInput", {{"Content-Type", "application/json"}},
+                                  stdin_message(pid(), std::string(15 * kMiB, 'x')),
+                                  /*is_stream=*/false);
+  ASSERT_TRUE(is_answered(504, stdin_message(pid(), "x")));
+  EXPECT_LT(memory_in_use(), before + 19 * kMiB);
+}
+
+TEST_F(WaitingInputTest, ProcessIsFoundAndKilledHoweverMuchInputWaits) {
+  begin();
+  std::vector<Connection> waiting;
+  for (const size_t size : {60 * kMiB, 60 * kMiB, 8 * kMiB}) {
+    waiting.push_back(stream_input(std::string(size, 'x')));
+  }
+  static_assert(InputMeter::kMost == 128 * kMiB);
+  // To nobody, so that no input of these calls waits in the way of the last stream's.
+  ASSERT_TRUE(is_answered(429, stdin_message(999999, "x")));
+  EXPECT_NE(rpc("/process.Process/List", "{}").body.find(cat("\"pid\":", pid())),
+            std::string::npos);
+  EXPECT_EQ(rpc("/process.Process/SendSignal", selector(pid(), R"(,"signal":9)")).status, 200);
+  EXPECT_EQ(finish(stuck_).end, kKilledEnd);
+}
+
+TEST_F(ProcessServiceTest, SmallCallsTakeNoLargeMessage) {
+  const std::string message = selector(1, cat(R"(,"x":")", std::string(1u << 20, 'x'), "\""));
+  for (const char* method : {"List", "CloseStdin", "SendSignal", "Update"}) {
+    EXPECT_EQ(rpc(cat("/process.Process/", method), message).status, 429) << method;
+  }
+  auto stream = open_stream("/process.Process/Connect", message);
+  EXPECT_NE(finish(stream).end_of_stream->find("resource_exhausted"), std::string::npos);
 }
 
 TEST_F(ProcessServiceTest, StreamInputReachesTheProcessWhileTheBodyIsOpen) {

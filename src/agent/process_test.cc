@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
@@ -173,7 +174,7 @@ TEST_F(ProcessOutputTest, ManySlowSubscribersHoldUpWhatTheyListenTo) {
   for (const auto& subscriber : subscribers) {
     std::string batch;
     subscriber->take(batch);
-    subscriber->sent();
+    subscriber->sent(batch);
   }
   EXPECT_EQ(Outbox::total(), 0u);
   process->taken();
@@ -182,6 +183,38 @@ TEST_F(ProcessOutputTest, ManySlowSubscribersHoldUpWhatTheyListenTo) {
   EXPECT_GT(more, 0) << before;
   subscribers.clear();
   process->exited(0);
+}
+
+TEST_F(ProcessOutputTest, EndBeforeTheStartIsReported) {
+  UniqueFd stdout_end;
+  const auto process = printing(stdout_end);
+  process->exited(0);
+  // From then on outputs that are open do not count.
+  ASSERT_TRUE(process->signal(SIGKILL));
+  ASSERT_TRUE(process->end());
+  int ends = 0;
+  process->start([&ends](Process&) { ++ends; });
+  net::testing::run(loop_, net::sleep_for(std::chrono::milliseconds(20)));
+  EXPECT_EQ(ends, 1);
+}
+
+TEST_F(ProcessOutputTest, QuietStreamKeepsNoLargeBuffer) {
+  Outbox outbox(loop_.get_executor(), connect::Codec::kJson);
+  std::string batch;
+  for (int i = 0; i < 2; ++i) {
+    outbox.pending.append(300'000, 'x');
+    outbox.added();
+    outbox.take(batch);
+    // More comes while that is sent.
+    outbox.pending.append(300'000, 'y');
+    outbox.added();
+    outbox.sent(batch);
+    EXPECT_EQ(outbox.pending.size(), 300'000u);
+    outbox.take(batch);
+    outbox.sent(batch);
+    EXPECT_LE(batch.capacity(), Outbox::kMostKept);
+    EXPECT_LE(outbox.pending.capacity(), Outbox::kMostKept);
+  }
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // Copyright the alcove authors
 #include "agent/tree_watch.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -77,27 +77,26 @@ bool is_or_is_below(const std::string& path, const std::string& directory) {
          (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
-struct DirectoryCloser {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
 struct Child {
   std::string name;
   bool is_directory = false;
 };
 
-// Sorted, so that what is reported does not depend on the file system. One that vanished is empty.
-std::vector<Child> list_children(const std::string& path) {
+// The next `most` of them, fewer at the end. Sorted, so that what is reported does not depend on
+// the file system, but for directories that are longer than that.
+std::vector<Child> next_children(DIR* directory, size_t most) {
   std::vector<Child> children;
-  const std::unique_ptr<DIR, DirectoryCloser> directory(::opendir(path.c_str()));
-  if (!directory) return children;
-  while (const dirent* entry = ::readdir(directory.get())) {
+  while (children.size() < most) {
+    const dirent* entry = ::readdir(directory);
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     bool is_directory = entry->d_type == DT_DIR;
     if (entry->d_type == DT_UNKNOWN) {
       struct stat info{};
-      is_directory = ::lstat(cat(path, "/", name).c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+      is_directory =
+          ::fstatat(::dirfd(directory), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+          S_ISDIR(info.st_mode);
     }
     children.push_back({std::string(name), is_directory});
   }
@@ -136,11 +135,8 @@ Result<void> TreeWatch::watch_root() {
   const int watch = ::inotify_add_watch(fd_.get(), path_.c_str(), kMask);
   if (watch < 0) return fail(limit_error(errno, path_));
   directories_[watch] = "";
-  if (!options_.recursive) return {};
-  for (const Child& child : list_children(path_)) {
-    if (child.is_directory) ALCOVE_TRY(watch_below(child.name, nullptr));
-  }
-  return {};
+  if (options_.recursive) listing_.reset(::opendir(path_.c_str()));
+  return walk(nullptr);
 }
 
 Result<bool> TreeWatch::add_watch(const std::string& relative) {
@@ -155,23 +151,35 @@ Result<bool> TreeWatch::add_watch(const std::string& relative) {
   return fail(limit_error(errno, path));
 }
 
-Result<void> TreeWatch::watch_below(const std::string& relative, Events* found) {
-  // A list instead of recursion: the depth of the tree is up to whoever makes it.
-  std::vector<std::string> waiting = {relative};
-  while (!waiting.empty()) {
-    const std::string directory = std::move(waiting.back());
-    waiting.pop_back();
-    // Watched before it is listed, so that nothing is missed in between.
-    ALCOVE_TRY_ASSIGN(const bool there, add_watch(directory));
-    if (!there) continue;
-    const std::vector<Child> children = list_children(absolute(directory));
-    for (const Child& child : children) {
-      if (found != nullptr) report(EventType::kCreate, child_path(directory, child.name), *found);
+// A list instead of recursion: the depth of the tree is up to whoever makes it.
+Result<void> TreeWatch::walk(Events* found) {
+  while (is_walking()) {
+    size_t most = kPortion;
+    if (found != nullptr) {
+      if (found->size() >= kPortion) break;
+      most -= found->size();
+    }
+    if (!listing_) {
+      listed_ = std::move(waiting_.back());
+      waiting_.pop_back();
+      // Watched before it is listed, so that nothing is missed in between.
+      ALCOVE_TRY_ASSIGN(const bool there, add_watch(listed_));
+      if (there) listing_.reset(::opendir(absolute(listed_).c_str()));
+      // It may have vanished.
+      if (!listing_) continue;
+    }
+    const std::vector<Child> children = next_children(listing_.get(), most);
+    if (children.size() < most) listing_.reset();
+    if (found != nullptr) {
+      for (const Child& child : children) {
+        report(EventType::kCreate, child_path(listed_, child.name), *found);
+      }
     }
     for (auto child = children.rbegin(); child != children.rend(); ++child) {
-      if (child->is_directory) waiting.push_back(child_path(directory, child->name));
+      if (child->is_directory) waiting_.push_back(child_path(listed_, child->name));
     }
   }
+  if (waiting_.empty()) waiting_.shrink_to_fit();
   return {};
 }
 
@@ -214,19 +222,30 @@ bool TreeWatch::rename_below(const std::string& from, const std::string& to) {
 }
 
 Result<std::vector<FilesystemEvent>> TreeWatch::take() {
-  alignas(inotify_event) char buffer[kReadSize];
   Events events;
-  const ssize_t count = ::read(fd_.get(), buffer, sizeof buffer);
-  if (count < 0) {
-    if (errno == EAGAIN || errno == EINTR) return events;
-    return fail(Code::kInternal, Error::from_errno(errno, "read events").message());
-  }
-  for (size_t at = 0; at < static_cast<size_t>(count);) {
-    const auto& event = *reinterpret_cast<const inotify_event*>(buffer + at);
+  ALCOVE_TRY(walk(&events));
+  if (!has_more()) ALCOVE_TRY(read_queue());
+  size_t at = 0;
+  while (at < unread_.size() && events.size() < kPortion && !is_walking()) {
+    const auto& event = *reinterpret_cast<const inotify_event*>(unread_.data() + at);
     ALCOVE_TRY(translate(event, events));
     at += sizeof event + event.len;
+    ALCOVE_TRY(walk(&events));
   }
+  unread_.erase(0, at);
+  if (unread_.empty()) unread_.shrink_to_fit();
   return events;
+}
+
+Result<void> TreeWatch::read_queue() {
+  char buffer[kReadSize];
+  const ssize_t count = ::read(fd_.get(), buffer, sizeof buffer);
+  if (count >= 0) {
+    unread_.assign(buffer, static_cast<size_t>(count));
+  } else if (errno != EAGAIN && errno != EINTR) {
+    return fail(Code::kInternal, Error::from_errno(errno, "read events").message());
+  }
+  return {};
 }
 
 Result<void> TreeWatch::translate(const inotify_event& event, Events& events) {
@@ -252,20 +271,19 @@ Result<void> TreeWatch::translate(const inotify_event& event, Events& events) {
   if ((event.mask & IN_MODIFY) != 0) report(EventType::kWrite, name, events);
   if ((event.mask & IN_DELETE) != 0) report(EventType::kRemove, name, events);
   if (options_.recursive && (event.mask & IN_ISDIR) != 0) {
-    return follow_directory(event, name, events);
+    follow_directory(event, name);
   }
   return {};
 }
 
 // Events of a rename come in this order: MOVED_FROM, MOVED_TO if that is in the tree too, and
 // MOVE_SELF of the directory (report_self).
-Result<void> TreeWatch::follow_directory(const inotify_event& event, const std::string& name,
-                                         Events& events) {
+void TreeWatch::follow_directory(const inotify_event& event, const std::string& name) {
   if ((event.mask & IN_MOVED_FROM) != 0) {
     remember_move(event.cookie, name);
-    return {};
+    return;
   }
-  if ((event.mask & (IN_CREATE | IN_MOVED_TO)) == 0) return {};
+  if ((event.mask & (IN_CREATE | IN_MOVED_TO)) == 0) return;
   const auto from = take_move(event.cookie);
   // Of what has left this place nothing is left to hear.
   std::erase_if(moves_, [&](const Move& move) { return is_or_is_below(move.from, name); });
@@ -273,9 +291,9 @@ Result<void> TreeWatch::follow_directory(const inotify_event& event, const std::
     // What was here before is replaced; an empty directory at most.
     forget_below(name);
     // Else it was renamed before its creation was handled.
-    if (rename_below(*from, name)) return {};
+    if (rename_below(*from, name)) return;
   }
-  return watch_below(name, &events);
+  waiting_.push_back(name);
 }
 
 void TreeWatch::report_self(uint32_t mask, bool is_root, const std::string& relative,

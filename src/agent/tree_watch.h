@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #pragma once
 
+#include <dirent.h>
 #include <sys/inotify.h>
 
 #include <cstdint>
@@ -48,9 +49,13 @@ class TreeWatch {
   int fd() const { return fd_.get(); }
 
   // What the kernel has reported since the last call, in order, as far as it fits into one read.
-  // Directories that appeared are watched before it returns, and what they contained by then is
-  // reported as created. After an error the watch is of no more use.
+  // Directories that appeared are watched, and what they contained by then is reported as created;
+  // with about kPortion events it returns, and goes on from there when it is called again. After an
+  // error the watch is of no more use.
+  static constexpr size_t kPortion = 4096;
   Result<std::vector<FilesystemEvent>> take();
+  // True after a portion: there is more to take, whether fd() is readable or not.
+  bool has_more() const { return is_walking() || !unread_.empty(); }
 
  private:
   TreeWatch(UniqueFd fd, std::string path, WatchOptions options,
@@ -61,12 +66,18 @@ class TreeWatch {
     uint32_t cookie = 0;
     std::string from;
   };
+  struct DirectoryCloser {
+    void operator()(DIR* directory) const { ::closedir(directory); }
+  };
   using Events = std::vector<FilesystemEvent>;
 
   std::string absolute(const std::string& relative) const;
   Result<void> watch_root();
-  // Watches a directory and all below it; with `found`, reports what it contains as created.
-  Result<void> watch_below(const std::string& relative, Events* found);
+  // Some of waiting_ and all below is not watched yet.
+  bool is_walking() const { return listing_ || !waiting_.empty(); }
+  // Watches those directories; with `found`, reports what they contain as created, and leaves what
+  // is over a portion for the next call.
+  Result<void> walk(Events* found);
   // False if it vanished meanwhile.
   Result<bool> add_watch(const std::string& relative);
   void forget_below(const std::string& relative);
@@ -76,9 +87,9 @@ class TreeWatch {
   // False if the directory was not watched.
   bool rename_below(const std::string& from, const std::string& to);
 
+  Result<void> read_queue();
   Result<void> translate(const inotify_event& event, Events& events);
-  Result<void> follow_directory(const inotify_event& event, const std::string& name,
-                                Events& events);
+  void follow_directory(const inotify_event& event, const std::string& name);
   void report_self(uint32_t mask, bool is_root, const std::string& relative, Events& events);
   void report(EventType type, std::string name, Events& events) const;
 
@@ -91,6 +102,14 @@ class TreeWatch {
   // Oldest first. Renames in different directories may come interleaved. Bounded: of some nothing
   // more is heard, because they were not watched.
   std::deque<Move> moves_;
+  // Directories that appeared and are not watched yet; the last is the next one. No event is
+  // handled before they are.
+  std::vector<std::string> waiting_;
+  // The one whose content is being reported, if any.
+  std::unique_ptr<DIR, DirectoryCloser> listing_;
+  std::string listed_;
+  // What was read from the kernel and not handled yet.
+  std::string unread_;
 };
 
 }  // namespace alcove::agent

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ class TreeWatchTest : public ::testing::Test {
   static std::vector<FilesystemEvent> take(TreeWatch& watch) {
     std::vector<FilesystemEvent> all;
     pollfd ready{watch.fd(), POLLIN, 0};
-    while (::poll(&ready, 1, 0) == 1) {
+    while (watch.has_more() || ::poll(&ready, 1, 0) == 1) {
       auto events = watch.take();
       EXPECT_TRUE(events) << events.error().message();
       if (!events) break;
@@ -107,6 +108,62 @@ TEST_F(TreeWatchTest, TreeThatIsMadeAtOnceIsReportedWhole) {
   write_text(dir_ / "a/b/c/3", "y");
   // Truncated and written: the kernel makes one event of two equal ones.
   EXPECT_EQ(texts(*watch), Texts{"WRITE a/b/c/3"});
+}
+
+TEST_F(TreeWatchTest, LargeTreeThatAppearsIsReportedInPortions) {
+  constexpr size_t kDirectories = 200;
+  constexpr size_t kFiles = 499;
+  // In memory: on a disk this takes seconds.
+  const testing::TempDir watched("/dev/shm");
+  const testing::TempDir elsewhere("/dev/shm");
+  for (size_t i = 0; i < kDirectories; ++i) {
+    const std::string directory = cat(elsewhere.path(), "/tree/", i);
+    fs::create_directories(directory);
+    for (size_t k = 0; k < kFiles; ++k) {
+      ASSERT_EQ(::mknod(cat(directory, "/", k).c_str(), S_IFREG | 0644, 0), 0);
+    }
+  }
+  const auto watch = open(watched.path(), {.recursive = true});
+  fs::rename(elsewhere / "tree", watched / "tree");
+  write_text(watched / "after", "x");
+  std::set<std::string> reported;
+  size_t events = 0;
+  std::string last;
+  do {
+    const auto portion = watch->take();
+    ASSERT_TRUE(portion) << portion.error().message();
+    EXPECT_LE(portion->size(), TreeWatch::kPortion);
+    for (const FilesystemEvent& event : *portion) reported.insert(text_of(event));
+    events += portion->size();
+    if (!portion->empty()) last = text_of(portion->back());
+  } while (watch->has_more());
+  // Each once; the tree itself, and what came after it.
+  EXPECT_EQ(events, 1 + kDirectories * (1 + kFiles) + 2);
+  EXPECT_EQ(reported.size(), events);
+  EXPECT_EQ(last, "WRITE after");
+  // And all of it is watched.
+  write_text(watched / "tree/0/new", "x");
+  EXPECT_EQ(texts(*watch), (Texts{"CREATE tree/0/new", "WRITE tree/0/new"}));
+}
+
+TEST_F(TreeWatchTest, LargeDirectoryThatAppearsIsReportedInPortions) {
+  const testing::TempDir watched("/dev/shm");
+  const testing::TempDir elsewhere("/dev/shm");
+  fs::create_directory(elsewhere / "d");
+  constexpr size_t kFiles = 2 * TreeWatch::kPortion;
+  for (size_t i = 0; i < kFiles; ++i) {
+    ASSERT_EQ(::mknod(cat(elsewhere.path(), "/d/", i).c_str(), S_IFREG | 0644, 0), 0);
+  }
+  const auto watch = open(watched.path(), {.recursive = true});
+  fs::rename(elsewhere / "d", watched / "d");
+  std::set<std::string> reported;
+  do {
+    const auto portion = watch->take();
+    ASSERT_TRUE(portion) << portion.error().message();
+    EXPECT_LE(portion->size(), TreeWatch::kPortion);
+    for (const FilesystemEvent& event : *portion) reported.insert(text_of(event));
+  } while (watch->has_more());
+  EXPECT_EQ(reported.size(), 1 + kFiles);
 }
 
 TEST_F(TreeWatchTest, RenamedDirectoryIsFollowed) {

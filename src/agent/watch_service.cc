@@ -86,11 +86,32 @@ Task<void> stream_watch(http::Exchange& exchange, connect::CallInfo call, FilePo
 }
 
 struct PolledWatchers::Watcher {
-  explicit Watcher(const boost::asio::any_io_executor& executor) : group(executor) {}
+  Watcher(const boost::asio::any_io_executor& executor, size_t limit)
+      : most_events(limit), changed(executor), group(executor) {}
 
+  bool has_room() const { return events.size() < most_events; }
+  void fail_with(Error error) {
+    // The end of a task of ours says nothing about the watch.
+    if (failure || error.code() == Code::kCanceled) return;
+    failure = std::move(error);
+    events = std::vector<FilesystemEvent>();
+    changed.notify_all();
+  }
+  void stop(Error why) {
+    fail_with(std::move(why));
+    group.cancel();
+  }
+
+  const size_t most_events;
   std::unique_ptr<WatchTask> watch;
   std::vector<FilesystemEvent> events;
   std::optional<Error> failure;
+  // Calls of take(), and how many of them find in `events` all that they are to get.
+  uint64_t asked = 0;
+  uint64_t answered = 0;
+  bool draining = false;
+  // Notified when there is room again, when somebody is answered and of a failure.
+  net::Notifier changed;
   SteadyClock::time_point last_asked = SteadyClock::now();
   net::TaskGroup group;
 };
@@ -109,10 +130,10 @@ Task<Result<std::string>> PolledWatchers::create(WatchRequest request,
     co_return fail(Code::kResourceExhausted,
                    cat("there are ", limits_.watchers, " watchers already: remove some"));
   }
-  auto watcher = std::make_shared<Watcher>(executor_);
+  auto watcher = std::make_shared<Watcher>(executor_, limits_.events);
   ALCOVE_CO_TRY_ASSIGN(watcher->watch,
                        co_await open(pools_, std::move(request), std::move(accounts)));
-  watcher->group.spawn(collect(watcher, limits_.events));
+  watcher->group.spawn(collect(watcher));
   std::string id = cat("w", random_alphanumeric(20));
   watchers_[id] = std::move(watcher);
   arm_timer();
@@ -120,24 +141,36 @@ Task<Result<std::string>> PolledWatchers::create(WatchRequest request,
 }
 
 // Keeps the watcher in memory until its group cancels this task.
-Task<void> PolledWatchers::collect(std::shared_ptr<Watcher> watcher, size_t limit) {
+Task<void> PolledWatchers::collect(std::shared_ptr<Watcher> watcher) {
   while (!watcher->failure) {
-    if (const auto ready = co_await watcher->watch->wait(); !ready) {
-      watcher->failure = ready.error();
+    if (!watcher->has_room()) {
+      co_await watcher->changed.wait();
+    } else if (const auto ready = co_await watcher->watch->wait(); !ready) {
+      watcher->fail_with(ready.error());
     } else {
-      (void)co_await add_events(*watcher, limit);
+      (void)co_await add_events(*watcher);
     }
   }
-  watcher->events.clear();
 }
 
-Task<bool> PolledWatchers::add_events(Watcher& watcher, size_t limit) {
+Task<void> PolledWatchers::drain(std::shared_ptr<Watcher> watcher) {
+  while (watcher->answered < watcher->asked && !watcher->failure) {
+    // Who asks from now on wants what comes from now on, too.
+    const uint64_t asked = watcher->asked;
+    for (int i = 0; i < kMostTakes && !watcher->failure && watcher->has_room(); ++i) {
+      if (!co_await add_events(*watcher)) break;
+    }
+    watcher->answered = asked;
+    watcher->changed.notify_all();
+  }
+  watcher->draining = false;
+}
+
+Task<bool> PolledWatchers::add_events(Watcher& watcher) {
   auto events = co_await watcher.watch->take();
   if (!events) {
-    watcher.failure = events.error();
-  } else if (watcher.events.size() + events->size() > limit) {
-    watcher.failure = Error(Code::kInternal, "too many events were not fetched");
-  } else {
+    watcher.fail_with(events.error());
+  } else if (!watcher.failure) {
     std::move(events->begin(), events->end(), std::back_inserter(watcher.events));
   }
   co_return events && !events->empty() && !watcher.failure;
@@ -152,17 +185,22 @@ Result<std::shared_ptr<PolledWatchers::Watcher>> PolledWatchers::find(const std:
 
 Task<Result<std::vector<FilesystemEvent>>> PolledWatchers::take(std::string id) {
   ALCOVE_CO_TRY_ASSIGN(const auto watcher, find(id));
-  // A client that has just written expects to see it, whether or not collect() had its turn.
-  for (int i = 0; i < kMostTakes && !watcher->failure; ++i) {
-    if (!co_await add_events(*watcher, limits_.events)) break;
+  // A client that has just written expects to see it, whether or not collect() had its turn. In the
+  // watcher's own task: the client may leave meanwhile, and what is taken then must not be lost.
+  const uint64_t number = ++watcher->asked;
+  if (!watcher->draining) {
+    watcher->draining = true;
+    watcher->group.spawn(drain(watcher));
   }
+  while (watcher->answered < number && !watcher->failure) co_await watcher->changed.wait();
   if (watcher->failure) co_return fail(*watcher->failure);
+  watcher->changed.notify_all();
   co_return std::exchange(watcher->events, {});
 }
 
 Result<void> PolledWatchers::remove(const std::string& id) {
   ALCOVE_TRY_ASSIGN(const auto watcher, find(id));
-  watcher->group.cancel();
+  watcher->stop(unknown_watcher(id));
   watchers_.erase(id);
   return {};
 }
@@ -171,7 +209,7 @@ void PolledWatchers::remove_idle() {
   const auto before = SteadyClock::now() - limits_.idle;
   std::erase_if(watchers_, [&](const auto& entry) {
     if (entry.second->last_asked > before) return false;
-    entry.second->group.cancel();
+    entry.second->stop(unknown_watcher(entry.first));
     return true;
   });
 }

@@ -31,7 +31,8 @@ class PolledWatchers {
  public:
   struct Limits {
     size_t watchers = 256;
-    // Events that wait to be fetched; one more fails the watcher.
+    // About so many events wait to be fetched; more wait in the kernel, whose queue overflows in
+    // the end, which fails the watcher.
     size_t events = 65'536;
     // A watcher that nobody asks for so long is removed.
     std::chrono::steady_clock::duration idle = std::chrono::minutes(30);
@@ -44,8 +45,9 @@ class PolledWatchers {
 
   // Returns the id.
   Task<Result<std::string>> create(WatchRequest request, std::shared_ptr<const Accounts> accounts);
-  // What came since the last call, up to what was done before this one. kNotFound; kInternal after
-  // a failure of the watch.
+  // What came since the last call, up to what was done before this one, unless that is more than
+  // may wait. A call that is canceled leaves it to the next one. kNotFound; kInternal after a
+  // failure of the watch.
   Task<Result<std::vector<FilesystemEvent>>> take(std::string id);
   Result<void> remove(const std::string& id);
 
@@ -53,9 +55,11 @@ class PolledWatchers {
 
  private:
   struct Watcher;
-  static Task<void> collect(std::shared_ptr<Watcher> watcher, size_t limit);
+  static Task<void> collect(std::shared_ptr<Watcher> watcher);
+  // Takes what is there until all who asked are answered.
+  static Task<void> drain(std::shared_ptr<Watcher> watcher);
   // Takes what the kernel has; true if that was something.
-  static Task<bool> add_events(Watcher& watcher, size_t limit);
+  static Task<bool> add_events(Watcher& watcher);
   Result<std::shared_ptr<Watcher>> find(const std::string& id);
   void remove_idle();
   void arm_timer();

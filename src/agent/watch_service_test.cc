@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <latch>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/testing/agent_fixture.h"
+#include "net/task_group.h"
 #include "net/timer.h"
 
 namespace alcove::agent {
@@ -150,6 +155,17 @@ class PolledWatchersTest : public ::testing::Test {
     return net::testing::run(loop_,
                              watchers.create(WatchRequest{dir_.path(), WatchOptions{}}, accounts_));
   }
+  Result<std::vector<FilesystemEvent>> take(PolledWatchers& watchers, const std::string& id) {
+    return net::testing::run(loop_, watchers.take(id));
+  }
+  static std::vector<std::string> names_of(const Result<std::vector<FilesystemEvent>>& events) {
+    EXPECT_TRUE(events) << events.error().message();
+    std::vector<std::string> names;
+    if (events) {
+      for (const FilesystemEvent& event : *events) names.push_back(event.name);
+    }
+    return names;
+  }
   void pause(std::chrono::milliseconds time) { net::testing::run(loop_, net::sleep_for(time)); }
 
   testing::TempDir dir_;
@@ -166,16 +182,90 @@ TEST_F(PolledWatchersTest, NumberIsLimited) {
   EXPECT_EQ(refused.error().code(), Code::kResourceExhausted);
 }
 
-TEST_F(PolledWatchersTest, EventsThatNobodyFetchesFailTheWatcher) {
-  PolledWatchers watchers(loop_.get_executor(), pools_, {.events = 2});
+TEST_F(PolledWatchersTest, EventsThatNobodyFetchesWaitInTheKernel) {
+  PolledWatchers watchers(loop_.get_executor(), pools_, {.events = 1});
   const std::string id = create(watchers).value();
-  for (const char* name : {"a", "b", "c"}) write_text(dir_ / name, "x");
-  pause(std::chrono::milliseconds(300));
-  for (int i = 0; i < 2; ++i) {
-    const auto events = net::testing::run(loop_, watchers.take(id));
-    ASSERT_FALSE(events);
-    EXPECT_EQ(events.error().code(), Code::kInternal);
+  for (const char* name : {"a", "b", "c"}) {
+    write_text(dir_ / name, "x");
+    pause(std::chrono::milliseconds(100));
   }
+  std::vector<std::string> names;
+  size_t before = 0;
+  do {
+    before = names.size();
+    for (std::string& name : names_of(take(watchers, id))) names.push_back(std::move(name));
+  } while (names.size() > before);
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "a", "b", "b", "c", "c"}));
+}
+
+TEST_F(PolledWatchersTest, EventsThatTheKernelHasLostFailTheWatcher) {
+  PolledWatchers watchers(loop_.get_executor(), pools_, {.events = 1});
+  const std::string id = create(watchers).value();
+  write_text(dir_ / "a", "x");
+  pause(std::chrono::milliseconds(300));
+  const std::string limit = testing::read_text("/proc/sys/fs/inotify/max_queued_events");
+  // Two different files in turn, because equal events in a row become one.
+  write_text(dir_ / "b", "x");
+  for (int i = 0; i <= std::stoi(limit) / 2 + 1; ++i) {
+    for (const char* name : {"a", "b"}) fs::permissions(dir_ / name, fs::perms(0644));
+  }
+  Result<std::vector<FilesystemEvent>> events;
+  do {
+    events = take(watchers, id);
+  } while (events && !events->empty());
+  ASSERT_FALSE(events);
+  EXPECT_EQ(events.error().code(), Code::kInternal);
+}
+
+// All threads of the pool wait until the end of this.
+class BusyPool {
+ public:
+  explicit BusyPool(net::BlockingPool& pool) {
+    for (int i = 0; i < kMoreThanThreads; ++i) {
+      EXPECT_TRUE(pool.submit([over = over_] { over->wait(); }));
+    }
+  }
+  ~BusyPool() { over_->count_down(); }
+  BusyPool(const BusyPool&) = delete;
+  BusyPool& operator=(const BusyPool&) = delete;
+
+ private:
+  static constexpr int kMoreThanThreads = 100;
+  std::shared_ptr<std::latch> over_ = std::make_shared<std::latch>(1);
+};
+
+TEST_F(PolledWatchersTest, PollThatIsCanceledLeavesTheEventsToTheNext) {
+  PolledWatchers watchers(loop_.get_executor(), pools_);
+  const std::string id = create(watchers).value();
+  {
+    const BusyPool busy(*pools_.at(dir_.path()).pool);
+    net::TaskGroup polls(loop_.get_executor());
+    const auto poll = [](PolledWatchers& polled, std::string asked) -> Task<void> {
+      (void)co_await polled.take(std::move(asked));
+    };
+    polls.spawn(poll(watchers, id));
+    pause(std::chrono::milliseconds(50));
+    write_text(dir_ / "a", "x");
+    net::testing::run(loop_, polls.stop());
+  }
+  EXPECT_EQ(names_of(take(watchers, id)), (std::vector<std::string>{"a", "a"}));
+}
+
+TEST_F(PolledWatchersTest, PollOfAWatcherThatIsRemovedEnds) {
+  PolledWatchers watchers(loop_.get_executor(), pools_);
+  const std::string id = create(watchers).value();
+  const BusyPool busy(*pools_.at(dir_.path()).pool);
+  net::TaskGroup polls(loop_.get_executor());
+  std::optional<Result<std::vector<FilesystemEvent>>> outcome;
+  const auto poll = [](PolledWatchers& polled, std::string asked, auto& got) -> Task<void> {
+    got.emplace(co_await polled.take(std::move(asked)));
+  };
+  polls.spawn(poll(watchers, id, outcome));
+  pause(std::chrono::milliseconds(50));
+  ASSERT_TRUE(watchers.remove(id));
+  net::testing::run(loop_, polls.join());
+  ASSERT_TRUE(outcome && !*outcome);
+  EXPECT_EQ(outcome->error().code(), Code::kNotFound);
 }
 
 TEST_F(PolledWatchersTest, ForgottenWatchersAreRemoved) {

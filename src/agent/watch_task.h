@@ -26,17 +26,19 @@ class WatchTask {
                                                        std::shared_ptr<const Accounts> accounts);
 
   // Until there is something to take. One caller at a time.
-  Task<Result<void>> wait() { return ready_.wait_readable(); }
-  // What is there now, perhaps nothing. Callers take turns, in the order of the events.
+  Task<Result<void>> wait();
+  // A portion of what is there now, perhaps nothing. Callers take turns, in the order of the
+  // events; what a canceled one would have got is lost.
   Task<Result<std::vector<FilesystemEvent>>> take();
 
  private:
-  WatchTask(const boost::asio::any_io_executor& executor, net::BlockingPool& pool,
-            std::unique_ptr<TreeWatch> watch, UniqueFd ready);
-
-  net::BlockingPool& pool_;
   // The watch; shared with a job that is under way when this is destroyed.
   struct Shared;
+
+  WatchTask(const boost::asio::any_io_executor& executor, net::BlockingPool& pool,
+            std::shared_ptr<Shared> shared, UniqueFd ready);
+
+  net::BlockingPool& pool_;
   std::shared_ptr<Shared> shared_;
   // A copy of the watch's descriptor, only waited on.
   net::FdStream ready_;

@@ -74,6 +74,8 @@ class EnvelopeReader {
 
  private:
   Task<Result<std::optional<Envelope>>> take(char accepted_flags);
+  // The message of `size` bytes that was received; the envelope is used then.
+  std::string hand_out(size_t size);
 
   http::BodyReader& body_;
   uint64_t limit_;

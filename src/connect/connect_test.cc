@@ -4,11 +4,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <zlib.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <boost/asio/io_context.hpp>
 
 #include "base/strings.h"
 #include "connect/gzip.h"
 #include "http/testing/raw_client.h"
+#include "net/testing/loop_runner.h"
 
 namespace alcove::connect {
 namespace {
@@ -264,6 +273,45 @@ TEST(EnvelopeReader, AnErrorIsAnsweredBeforeTheBodyEnds) {
       "Transfer-Encoding: chunked\r\n\r\n");
   client.send(cat("7\r\n", envelope("{}", 1), "\r\n"));
   EXPECT_THAT(client.read_through("}}"), HasSubstr(end_with("invalid_argument")));
+}
+
+// A body in memory.
+class TextBody final : public http::BodyReader {
+ public:
+  explicit TextBody(std::string text) : text_(std::move(text)) {}
+  Task<Result<size_t>> read(std::span<char> buffer) override {
+    const size_t count = text_.copy(buffer.data(), buffer.size(), at_);
+    at_ += count;
+    co_return count;
+  }
+  std::optional<uint64_t> length() const override { return text_.size(); }
+
+ private:
+  const std::string text_;
+  size_t at_ = 0;
+};
+
+TEST(EnvelopeReader, KeepsNoMemoryOfALongMessage) {
+  constexpr size_t kLong = 8u << 20;
+  boost::asio::io_context loop{1};
+  // The short ones are received with the end of what is before them.
+  TextBody body(cat(envelope(std::string(kLong, 'a')), envelope("b"), envelope("c"),
+                    envelope(std::string(kLong, 'd')), envelope("e")));
+  EnvelopeReader reader(body, kLong);
+  const auto next = [&] { return net::testing::run(loop, reader.next()).value().value(); };
+  const auto in_use = [] {
+    const struct mallinfo2 info = ::mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  const size_t before = in_use();
+  EXPECT_TRUE(next() == std::string(kLong, 'a'));
+  EXPECT_LT(in_use(), before + (1u << 20));
+  EXPECT_EQ(next(), "b");
+  EXPECT_EQ(next(), "c");
+  EXPECT_TRUE(next() == std::string(kLong, 'd'));
+  EXPECT_EQ(next(), "e");
+  EXPECT_FALSE(net::testing::run(loop, reader.next()).value());
+  EXPECT_LT(in_use(), before + (1u << 20));
 }
 
 TEST(Errors, MapToHttpStatusAndJson) {

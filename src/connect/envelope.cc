@@ -2,6 +2,7 @@
 // Copyright the alcove authors
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/strings.h"
 #include "connect/connect.h"
@@ -12,6 +13,8 @@ namespace {
 constexpr char kEndOfStream = 0x02;
 constexpr size_t kHeaderSize = 5;
 constexpr size_t kReadSize = 16 * 1024;
+// Longer ones are handed out with the memory they were received into.
+constexpr size_t kLongMessage = 64 * 1024;
 
 void append_header(std::string& out, char flags, size_t size) {
   const char header[kHeaderSize] = {flags, static_cast<char>(size >> 24),
@@ -63,11 +66,8 @@ Task<Result<std::optional<EnvelopeReader::Envelope>>> EnvelopeReader::take(char 
       }
       wanted += static_cast<size_t>(size);
       if (received.size() >= wanted) {
-        Envelope envelope{
-            .end_of_stream = received[0] == kEndOfStream,
-            .message = std::string(received.substr(kHeaderSize, static_cast<size_t>(size)))};
-        used_ += wanted;
-        co_return envelope;
+        co_return Envelope{.end_of_stream = received[0] == kEndOfStream,
+                           .message = hand_out(static_cast<size_t>(size))};
       }
     }
     // Moves the rest to the front once per read, not once per message.
@@ -82,6 +82,19 @@ Task<Result<std::optional<EnvelopeReader::Envelope>>> EnvelopeReader::take(char 
     if (*count == 0 && have == 0) co_return std::nullopt;
     if (*count == 0) co_return fail(Code::kInvalidArgument, "the body ends inside an envelope");
   }
+}
+
+std::string EnvelopeReader::hand_out(size_t size) {
+  const size_t begin = used_ + kHeaderSize;
+  if (size <= kLongMessage) {
+    used_ = begin + size;
+    return buffer_.substr(begin, size);
+  }
+  std::string rest = buffer_.substr(begin + size);
+  buffer_.resize(begin + size);
+  buffer_.erase(0, begin);
+  used_ = 0;
+  return std::exchange(buffer_, std::move(rest));
 }
 
 Task<Result<std::string>> read_single(http::Exchange& exchange, uint64_t limit) {
