@@ -189,11 +189,10 @@ Task<OutputPipe::TimePoint> RunnerKernel::emit_due(EventSink& sink) {
     all_empty = pipe->collect() && all_empty;
     const auto due = pipe->due();
     if (!due) continue;
-    if (*due > Clock::now()) {
-      next = std::min(next, *due);
-    } else if (auto event = pipe->take()) {
-      co_await sink.emit(*std::move(event));
+    if (*due <= Clock::now()) {
+      if (auto event = pipe->take_due()) co_await sink.emit(*std::move(event));
     }
+    if (const auto later = pipe->due()) next = std::min(next, *later);
   }
   // More is there than one event takes.
   co_return all_empty ? next : OutputPipe::TimePoint::min();
