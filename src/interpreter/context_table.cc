@@ -47,9 +47,11 @@ Result<ContextTable::ContextPtr> ContextTable::add(const std::string& language,
     return fail(Code::kResourceExhausted, cat("there are ", kMaxContexts, " contexts already"));
   }
   auto make_kernel = [this, language, cwd] {
-    // A root without that home still has a place to be.
-    KernelSetup setup{.directory = is_directory(cwd) ? cwd : "/",
-                      .environment = options_.environment};
+    // Directories vanish, and a root without that home still has a place to be.
+    KernelSetup setup{.directory = "/", .environment = options_.environment};
+    for (const std::string& wanted : {options_.directory, cwd}) {
+      if (is_directory(wanted)) setup.directory = wanted;
+    }
     return factory_(language, std::move(setup));
   };
   // Whether there is such a kernel is known before the context is.

@@ -3,9 +3,12 @@
 #include "interpreter/context_table.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 
+#include "base/strings.h"
 #include "interpreter/testing/fake_kernel.h"
 #include "net/testing/loop_runner.h"
 
@@ -81,6 +84,18 @@ TEST_F(ContextTableTest, DirectoriesMustBeThere) {
   ASSERT_TRUE(relative);
   EXPECT_EQ((*relative)->info().cwd, "/usr/bin");
   EXPECT_EQ(directory_, "/usr/bin");
+}
+
+TEST_F(ContextTableTest, AKernelWhoseDirectoryHasVanishedStartsInTheDefault) {
+  const std::string gone = cat("/tmp/alcove-test-context-table-", ::getpid());
+  ASSERT_EQ(::mkdir(gone.c_str(), 0755), 0);
+  const auto made = run(loop_, table_.create("python", gone));
+  ASSERT_TRUE(made);
+  EXPECT_EQ(directory_, gone);
+  ASSERT_EQ(::rmdir(gone.c_str()), 0);
+  ASSERT_TRUE(run(loop_, (*made)->restart()));
+  EXPECT_EQ(directory_, "/usr");
+  EXPECT_EQ((*made)->info().cwd, gone) << "it may come back";
 }
 
 TEST_F(ContextTableTest, NothingIsListedOfWhatCouldNotBeMade) {

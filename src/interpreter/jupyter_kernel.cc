@@ -50,6 +50,8 @@ constexpr size_t kStopAt = size_t{16} << 20;
 constexpr size_t kContinueAt = size_t{4} << 20;
 // An interrupt that comes before the kernel works on the code would be lost: it waits that long.
 constexpr milliseconds kAcceptTime{200};
+// After a kernel's word that it works on the code: by then an interrupt reaches the code.
+constexpr milliseconds kBeginTime{100};
 // What a dead kernel had published may still lie in our socket.
 constexpr milliseconds kLastWords{500};
 
@@ -68,8 +70,7 @@ class JupyterKernel final : public Kernel {
   Task<Result<void>> start() override;
   Task<RunOutcome> execute(Execution execution, EventSink& sink) override;
   void interrupt() override;
-  // Kernels do not say.
-  bool interrupt_arrived() const override { return false; }
+  bool interrupt_arrived() const override { return interrupt_arrived_; }
   bool runs_away() const override { return pid_ > 0 && !exit_->exited && is_fork_bomb(pid_); }
   Task<void> end() override;
 
@@ -118,6 +119,7 @@ class JupyterKernel final : public Kernel {
   bool starting_ = false;
   bool executing_ = false;
   bool interrupt_wanted_ = false;
+  bool interrupt_arrived_ = false;
   bool stopped_ = false;
   bool broken_ = false;
   bool ended_ = false;
@@ -320,6 +322,8 @@ void JupyterKernel::deliver_interrupt() {
   interrupt_wanted_ = false;
   if (exit_->exited) return;
   resume();
+  // Kernels do not say.
+  interrupt_arrived_ = run_->accepted() && Clock::now() >= run_->accepted_at() + kBeginTime;
   if (spec_.interrupt_mode == JupyterKernelSpec::InterruptMode::kSignal) {
     ::kill(-pid_, SIGINT);
   } else {
@@ -407,6 +411,7 @@ Task<RunOutcome> JupyterKernel::execute(Execution execution, EventSink& sink) {
   }
   executing_ = true;
   interrupt_wanted_ = false;
+  interrupt_arrived_ = false;
   const bool sets = !execution.env_vars.empty() && equal_ignoring_case(spec_.language, "R");
   auto outcome = RunOutcome::kDone;
   if (sets) {

@@ -145,6 +145,23 @@ TEST_F(JupyterR, AnInterruptEndsTheRunAndKeepsTheState) {
   EXPECT_EQ(execute("cat(x)").printed(), "7");
 }
 
+TEST_F(JupyterR, AnInterruptOfCodeThatHasBegunHasArrived) {
+  Recorder recorder;
+  net::spawn(loop_, [](Kernel& kernel, const Recorder& seen) -> Task<void> {
+    while (seen.printed() != "on") co_await net::sleep_for(std::chrono::milliseconds(5));
+    co_await net::sleep_for(std::chrono::milliseconds(150));
+    EXPECT_FALSE(kernel.interrupt_arrived());
+    kernel.interrupt();
+    EXPECT_TRUE(kernel.interrupt_arrived());
+  }(*kernel_, recorder));
+  const char* code = "cat('on'); flush(stdout()); repeat Sys.sleep(0.01)";
+  EXPECT_EQ(run(loop_, kernel_->execute({.code = code, .env_vars = {}}, recorder)),
+            RunOutcome::kDone);
+  EXPECT_TRUE(kernel_->interrupt_arrived());
+  (void)execute("1");
+  EXPECT_FALSE(kernel_->interrupt_arrived()) << "it was for another run";
+}
+
 TEST_F(JupyterR, AnInterruptThatComesBehindARunDoesNotHitTheNextOne) {
   const std::string pid = execute("x <- 7; cat(Sys.getpid())").printed();
   ASSERT_FALSE(pid.empty());

@@ -48,6 +48,7 @@ void JupyterRun::take_published(const JupyterMessage& message, TimePoint now) {
   }
   if (message.type == "execute_input") {
     accepted_ = true;
+    accepted_at_ = now;
     const json::value* count = content.if_contains("execution_count");
     start(count != nullptr && count->is_int64() ? count->get_int64() : count_);
     return;

@@ -31,6 +31,7 @@ class JupyterRun {
 
   // The kernel works on it.
   bool accepted() const { return accepted_; }
+  TimePoint accepted_at() const { return accepted_at_; }
   bool finished(TimePoint now) const;
   TimePoint give_up_at() const { return last_heard_ + kPatience; }
   int64_t count() const { return count_; }
@@ -54,6 +55,7 @@ class JupyterRun {
   std::deque<size_t> sizes_;
   boost::json::object reply_;
   bool accepted_ = false;
+  TimePoint accepted_at_;
   bool started_ = false;
   bool failed_ = false;
   bool idle_ = false;

@@ -63,6 +63,7 @@ Result<std::optional<std::vector<std::string>>> runner_command(std::string_view 
     }
     std::vector<std::string> command;
     for (std::string_view word : split(command_line(runner.folder), ' ')) {
+      if (word == "<language>") word = runner.language;
       constexpr std::string_view kFolder = "<folder>";
       if (!word.starts_with(kFolder)) {
         command.emplace_back(word);

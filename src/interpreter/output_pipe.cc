@@ -25,7 +25,19 @@ bool OutputPipe::collect() {
 
 std::optional<OutputPipe::TimePoint> OutputPipe::due() const {
   if (text_.empty()) return {};
-  return text_.size() >= kMaxEvent ? TimePoint::min() : first_at_ + kMergeTime;
+  if (text_.size() >= kMaxEvent) return TimePoint::min();
+  return first_at_ + (text_.find('\n') != std::string::npos ? kMergeTime : kPiecesTime);
+}
+
+std::optional<RunEvent> OutputPipe::take_due() {
+  const size_t lines = text_.rfind('\n') + 1;
+  if (lines == 0 || lines == text_.size()) return take();
+  std::string rest = text_.substr(lines);
+  text_.resize(lines);
+  auto event = take();
+  text_ = std::move(rest);
+  first_at_ = std::chrono::steady_clock::now();
+  return event;
 }
 
 std::optional<RunEvent> OutputPipe::take() {

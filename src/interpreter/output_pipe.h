@@ -14,11 +14,12 @@
 namespace alcove::interpreter {
 
 // One of the two pipes that a kernel's processes print into. What comes within a short time is one
-// event.
+// event, and a line that is printed in pieces stays together if they come in a little longer one.
 class OutputPipe {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kMergeTime{20};
+  static constexpr std::chrono::milliseconds kPiecesTime{100};
   static constexpr size_t kMaxEvent = 64 * 1024;
 
   OutputPipe(StreamOutput::Name name, net::FdStream stream)
@@ -30,6 +31,8 @@ class OutputPipe {
   bool collect();
   // When what was collected has to go out; nothing while there is none.
   std::optional<TimePoint> due() const;
+  // What of it goes out then: whole lines, if there are any. The rest is due later.
+  std::optional<RunEvent> take_due();
   // What was collected, if anything.
   std::optional<RunEvent> take();
   // Everything that had been printed before this call, and perhaps a little of what came since.

@@ -26,8 +26,9 @@ using Clock = std::chrono::steady_clock;
 
 // A JVM on a busy machine takes seconds.
 constexpr std::chrono::seconds kStartLimit{60};
-// That wait for the run; the runner's writes wait then.
+// That wait for the run; the runner's writes wait then. One alone may be larger.
 constexpr size_t kMaxMessagesWaiting = 16;
+constexpr size_t kMaxBytesWaiting = size_t{8} << 20;
 constexpr size_t kReadSize = 64 * 1024;
 }  // namespace
 
@@ -82,9 +83,7 @@ Task<Result<void>> RunnerKernel::start() {
   const auto limit = Clock::now() + kStartLimit;
   for (;;) {
     while (!messages_.empty()) {
-      const bool ready = std::holds_alternative<RunnerReady>(messages_.front());
-      messages_.pop_front();
-      taken_.notify_all();
+      const bool ready = std::holds_alternative<RunnerReady>(take_message());
       if (ready) co_return Result<void>();
     }
     if (dead_) {
@@ -125,28 +124,45 @@ Task<void> RunnerKernel::read_frames() {
         co_return;
       }
       if (!*frame) break;
-      co_await deliver(parse_runner_message(**frame));
+      const size_t bytes = (*frame)->size();
+      RunnerMessage message = parse_runner_message(*std::exchange(*frame, {}));
+      co_await deliver(std::move(message), bytes);
     }
   }
   mark_dead();
 }
 
-Task<void> RunnerKernel::deliver(RunnerMessage message) {
+RunnerMessage RunnerKernel::take_message() {
+  Waiting first = std::move(messages_.front());
+  messages_.pop_front();
+  waiting_bytes_ -= first.bytes;
+  taken_.notify_all();
+  return std::move(first.message);
+}
+
+Task<void> RunnerKernel::deliver(RunnerMessage message, size_t bytes) {
   const auto* event = std::get_if<RunnerEvent>(&message);
   const bool starts =
       event != nullptr && event->id == last_id_ && std::holds_alternative<RunStarted>(event->event);
-  std::vector<RunnerMessage> messages;
+  std::vector<Waiting> messages;
   if (starts && !started_) {
     started_ = true;
     if (interrupt_wanted_) send_interrupt();
   }
   if (started_) {
-    for (RunEvent& text : printed_) messages.emplace_back(RunnerEvent{last_id_, std::move(text)});
+    for (RunEvent& text : printed_) {
+      const size_t size = std::get<StreamOutput>(text).text.size();
+      messages.emplace_back(RunnerEvent{last_id_, std::move(text)}, size);
+    }
     printed_.clear();
   }
-  messages.insert(starts ? messages.begin() : messages.end(), std::move(message));
-  for (RunnerMessage& one : messages) {
-    while (messages_.size() >= kMaxMessagesWaiting) co_await taken_.wait();
+  messages.emplace(starts ? messages.begin() : messages.end(), std::move(message), bytes);
+  for (Waiting& one : messages) {
+    while (messages_.size() >= kMaxMessagesWaiting ||
+           (!messages_.empty() && waiting_bytes_ + one.bytes > kMaxBytesWaiting)) {
+      co_await taken_.wait();
+    }
+    waiting_bytes_ += one.bytes;
     messages_.push_back(std::move(one));
     wake_.notify_all();
   }
@@ -189,11 +205,10 @@ Task<OutputPipe::TimePoint> RunnerKernel::emit_due(EventSink& sink) {
     all_empty = pipe->collect() && all_empty;
     const auto due = pipe->due();
     if (!due) continue;
-    if (*due > Clock::now()) {
-      next = std::min(next, *due);
-    } else if (auto event = pipe->take()) {
-      co_await sink.emit(*std::move(event));
+    if (*due <= Clock::now()) {
+      if (auto event = pipe->take_due()) co_await sink.emit(*std::move(event));
     }
+    if (const auto later = pipe->due()) next = std::min(next, *later);
   }
   // More is there than one event takes.
   co_return all_empty ? next : OutputPipe::TimePoint::min();
@@ -213,9 +228,7 @@ Task<RunOutcome> RunnerKernel::execute(Execution execution, EventSink& sink) {
   bool done = false;
   while (!done) {
     if (!messages_.empty()) {
-      RunnerMessage message = std::move(messages_.front());
-      messages_.pop_front();
-      taken_.notify_all();
+      RunnerMessage message = take_message();
       if (const auto* end = std::get_if<RunnerDone>(&message)) done = end->id == id;
       if (auto* event = std::get_if<RunnerEvent>(&message); event != nullptr && event->id == id) {
         co_await sink.emit(std::move(event->event));

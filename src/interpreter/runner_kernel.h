@@ -39,7 +39,9 @@ class RunnerKernel final : public Kernel {
   Result<void> spawn();
   // For the process's life: frames, and what was printed before them, become messages.
   Task<void> read_frames();
-  Task<void> deliver(RunnerMessage message);
+  // `bytes`: how much of the socket it was.
+  Task<void> deliver(RunnerMessage message, size_t bytes);
+  RunnerMessage take_message();
   // For the process's life: says that something is there.
   Task<void> watch_pipe(OutputPipe& pipe);
   // Emits what was printed before this moment.
@@ -61,7 +63,13 @@ class RunnerKernel final : public Kernel {
   net::Notifier wake_;
   // Notified when the run has taken a message or emptied the pipes.
   net::Notifier taken_;
-  std::deque<RunnerMessage> messages_;
+  struct Waiting {
+    RunnerMessage message;
+    size_t bytes = 0;
+  };
+  std::deque<Waiting> messages_;
+  // Of all in `messages_`.
+  size_t waiting_bytes_ = 0;
   // Printed before the frames that are being read.
   std::vector<RunEvent> printed_;
   int64_t last_id_ = 0;

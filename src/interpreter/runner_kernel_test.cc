@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
 
+#include "base/strings.h"
 #include "net/event_loops.h"
 #include "net/testing/loop_runner.h"
 #include "net/timer.h"
@@ -70,6 +73,21 @@ class Counter final : public EventSink {
   std::string last;
 };
 
+// Like a client that reads slowly: its first result takes until nothing more fits.
+class SlowSink final : public EventSink {
+ public:
+  Task<void> emit(RunEvent event) override {
+    if (!std::holds_alternative<Display>(event)) co_return;
+    if (results++ == 0) {
+      co_await net::sleep_for(milliseconds(500));
+      sent_meanwhile = std::filesystem::file_size(kSentFile);
+    }
+  }
+  static constexpr const char* kSentFile = "/tmp/alcove-test-runner-kernel-sent";
+  int results = 0;
+  size_t sent_meanwhile = 0;
+};
+
 class RunnerKernelTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -107,6 +125,35 @@ TEST_F(RunnerKernelTest, WhoPrintsForEverInTheBackgroundHoldsNoRunUp) {
   EXPECT_GT(sink_.bytes, 0u);
   const Execution next{.code = "time.sleep(0.2)", .env_vars = {}};
   EXPECT_EQ(run(loop_, kernel_->execute(next, sink_)), RunOutcome::kDone);
+}
+
+TEST_F(RunnerKernelTest, LargeResultsOfASlowClientWaitInTheRunner) {
+  start();
+  // Three of them fit, and each is larger than the socket.
+  const Execution results{.code = cat("with open('", SlowSink::kSentFile, "', 'wb', 0) as sent:\n",
+                                      "  for _ in range(16):\n"
+                                      "    sent.write(b'.')\n"
+                                      "    send(type='result', id=frame['id'], main=False,\n"
+                                      "         data={'text/plain': 'x' * (5 << 19)})\n"),
+                          .env_vars = {}};
+  SlowSink slow;
+  EXPECT_EQ(run(loop_, kernel_->execute(results, slow)), RunOutcome::kDone);
+  EXPECT_EQ(slow.results, 16);
+  EXPECT_LT(slow.sent_meanwhile, 8u) << "without a limit of bytes it is all of them";
+  std::filesystem::remove(SlowSink::kSentFile);
+}
+
+TEST_F(RunnerKernelTest, AResultThatIsLargerThanTheLimitArrives) {
+  start();
+  const Execution result{.code =
+                             "send(type='result', id=frame['id'], main=True, "
+                             "data={'text/plain': 'x' * (20 << 20)})",
+                         .env_vars = {}};
+  SlowSink slow;
+  std::ofstream(SlowSink::kSentFile).close();
+  EXPECT_EQ(run(loop_, kernel_->execute(result, slow)), RunOutcome::kDone);
+  EXPECT_EQ(slow.results, 1);
+  std::filesystem::remove(SlowSink::kSentFile);
 }
 
 TEST_F(RunnerKernelTest, WhoPrintsForEverEndsWithItsKernel) {

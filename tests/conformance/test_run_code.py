@@ -8,8 +8,8 @@ import uuid
 
 import pytest
 from e2b import InvalidArgumentException, SandboxException
-from harness import got, raises, requires, to_sandbox
-from interpreter.client import client, needs_routing_headers, printed, run, succeed  # noqa: F401
+from harness import eventually, got, raises, requires, to_sandbox
+from interpreter.client import client, needs_routing_headers, printed, run, start, succeed  # noqa: F401
 
 pytestmark = needs_routing_headers
 
@@ -87,6 +87,25 @@ async def test_output_streams_while_the_code_runs(sandbox):
     assert [line for line, _ in arrivals] == ["0\n", "1\n", "2\n"]
     gaps = [after[1] - before[1] for before, after in zip(arrivals, arrivals[1:])]
     assert all(gap > 0.4 for gap in gaps), gaps
+
+
+async def test_text_without_a_line_break_streams(sandbox):
+    seen = []
+    code = "import os, time\nfor token in 'abc': print(token, end='')\nwhile not os.path.exists('/tmp/seen'): time.sleep(0.05)\n"
+    task = start(sandbox, code + "print('last', 'words', end='')\nos.abort()", on_stdout=lambda message: seen.append(message.line))
+    assert await eventually(lambda: "".join(seen) == "abc", within=20)
+    await got(sandbox.files.write("/tmp/seen", ""))
+    # The code dies with no flush.
+    execution = await task
+    assert execution.error.name == "ContextRestarting"
+    assert "".join(execution.logs.stdout) == "abclast words"
+
+
+async def test_a_line_printed_in_pieces_is_one_event(sandbox):
+    code = "import sys\nprint('a', 'b', 'c')\nsys.stderr.write('d'); sys.stderr.write('e\\n')"
+    execution = await succeed(sandbox, code)
+    assert execution.logs.stdout == ["a b c\n"]
+    assert execution.logs.stderr == ["de\n"]
 
 
 async def test_output_and_displays_keep_their_order(sandbox):

@@ -165,6 +165,8 @@ await Promise.resolve(answer!)
 """
     assert (await succeed(sandbox, code, language="typescript")).text == "22"
     assert (await succeed(sandbox, "Colour.Blue + answer", language="ts")).text == "24"
+    # JavaScript, too: comparisons.
+    assert (await succeed(sandbox, "new Leaf<number>(5).get() + new Set<string>(['a']).size", language="ts")).text == "6"
     # Its own process, its own globals; and types are understood under `js` too.
     assert (await run(sandbox, "answer", language="js")).error.name == "ReferenceError"
     assert (await succeed(sandbox, "const n: number = 5; n", language="js")).text == "5"

@@ -491,3 +491,15 @@ async def test_images_and_tables_of_more_than_ten_megabytes(shared):
     table = await _only(shared, "import pandas as pd\npd.DataFrame({'n': range(1_500_000)})")
     assert table.data == {"n": list(range(1_500_000))}
     assert (await succeed(shared, "1 + 1")).text == "2"
+
+
+async def test_tables_that_are_too_large_come_without_data(shared):
+    table = await _only(shared, "import numpy as np, pandas as pd\npd.DataFrame(np.zeros((2_000_000, 8), dtype=int))")
+    assert list(table.formats()) == ["text", "html"]
+    # A sandbox has room for all below the limit, dates and texts too.
+    code = "pd.DataFrame({'when': pd.date_range('2020', periods=500_000, freq='s'), 'what': [f'text {n}' for n in range(500_000)]})"
+    data = (await _only(shared, code)).data
+    assert (data["when"][-1], data["what"][-1]) == ("2020-01-06T18:53:19", "text 499999")
+    table = await _only(shared, "x = 1\npd.DataFrame(np.random.rand(500_000, 4))")
+    assert [len(column) for column in table.data.values()] == [500_000] * 4
+    assert (await succeed(shared, "x")).text == "1"

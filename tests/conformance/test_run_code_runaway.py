@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.wire, pytest.mark.limit(300)]
 _FULL = os.environ.get("ALCOVE_LOAD") == "full"
 _OUTPUT_BYTES = 10**9 if _FULL else 10**8
 # Seconds until a sandbox is usable after a fork bomb. Beside other work on the machine it takes longer.
-_USABLE_WITHIN = 5 if _FULL else 100
+_USABLE_WITHIN = 5 if _FULL else 20
 
 
 @pytest.fixture

@@ -18,19 +18,19 @@ def runners(tmp_path_factory):
     return shutil.copytree(_RUNNERS, tmp_path_factory.mktemp("interpreter") / "runners")
 
 
-def _command(folder):
+def _command(folder, language):
     """The line of the runner's COMMAND, with the programs of this test run."""
     words = (folder / "COMMAND").read_text().split()
     program = os.environ.get(f"ALCOVE_TEST_{words[0].upper()}", words[0])
-    return [program, *(word.replace("<folder>", str(folder)) for word in words[1:])]
+    return [program, *(word.replace("<folder>", str(folder)).replace("<language>", language) for word in words[1:])]
 
 
 def _starter(runners, default_cwd):
     started = []
 
-    def start(language, *, environ=None, cwd=default_cwd):
+    def start(folder, language=None, *, environ=None, cwd=default_cwd):
         plain = {"PATH": os.environ["PATH"], "HOME": "/root", "LANG": "C.UTF-8"}
-        runner = Runner(_command(runners / language), cwd=cwd, environ=plain | (environ or {}))
+        runner = Runner(_command(runners / folder, language or folder), cwd=cwd, environ=plain | (environ or {}))
         started.append(runner)
         runner.wait_until_ready()
         return runner

@@ -10,7 +10,12 @@ from interpreter.driver import RunnerDied
 
 @pytest.fixture
 def js(start_runner):
-    return start_runner("node")
+    return start_runner("node", "javascript")
+
+
+@pytest.fixture
+def ts(start_runner):
+    return start_runner("node", "typescript")
 
 
 def test_last_expression_is_the_result(js):
@@ -106,7 +111,7 @@ def test_modules(start_runner, tmp_path, code, text):
     package.mkdir(parents=True)
     (package / "package.json").write_text('{"name": "pkg", "main": "index.js"}')
     (package / "index.js").write_text("module.exports = (who) => `hi ${who}`")
-    done = start_runner("node").run(code)
+    done = start_runner("node", "javascript").run(code)
     assert done.error is None
     assert done.text == text
 
@@ -115,7 +120,7 @@ def test_global_packages_are_found(start_runner, tmp_path):
     package = tmp_path / "global" / "far"
     package.mkdir(parents=True)
     (package / "index.js").write_text("module.exports = 'far'")
-    js = start_runner("node", environ={"NODE_PATH": str(tmp_path / "global")})
+    js = start_runner("node", "javascript", environ={"NODE_PATH": str(tmp_path / "global")})
     assert js.run("import far from 'far'; far").text == "'far'"
     assert js.run("require('far')").text == "'far'"
     error = js.run("import nothing from 'no-such-package'").error
@@ -137,8 +142,9 @@ def test_global_packages_are_found(start_runner, tmp_path):
         ("const m = await import('path') as any; m.sep", "'/'"),
     ],
 )
-def test_typescript(js, code, text):
-    done = js.run(code)
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+def test_typescript(start_runner, language, code, text):
+    done = start_runner("node", language).run(code)
     assert done.error is None
     assert (done.text, done.stderr) == (text, "")
 
@@ -146,6 +152,67 @@ def test_typescript(js, code, text):
 def test_typescript_state_lives_on(js):
     js.run("enum E { A = 1 }\nlet total: number = 5")
     assert js.run("total + E.A").text == "6"
+
+
+_DECLARED = """
+interface User { name: string }
+enum Level { Low = 1, High }
+namespace Util { export const twice = <T>(x: T): T[] => [x, x] }
+class Box<T> { constructor(public value: T) {} }
+function id<T>(x: T): T { return x }
+async function load<T>(x: T): Promise<T> { return x }
+let a = 1, b = 2, c = 3, d = 0
+const both = (...values: unknown[]) => values.length
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ('new Set<string>(["a"])', "Set(1) { 'a' }"),
+        ("const p = new Promise<string>((r)=>r(1)); await p", "1"),
+        ("id<number>(5)", "5"),
+        ("await load<User>({ name: 'n' })", "{ name: 'n' }"),
+        ("new Box<User>({ name: 'n' }).value", "{ name: 'n' }"),
+        ("Util.twice<Level>(Level.High)", "[ 2, 2 ]"),
+        ("const m = new Map<string, number>([['a', 1]])\nm.get('a')", "1"),
+        # This is a call with two types, as tsc has it.
+        ("const pick = <A, B>(x: number) => x\nboth(pick < Level, User > (d))", "1"),
+        # And these are comparisons.
+        ("[a < b, c > d]", "[ true, true ]"),
+        ("a < b && b > d", "true"),
+        # Only JavaScript has these.
+        ("010", "8"),
+        ("with ({ z: 4 }) { z }", "4"),
+    ],
+)
+def test_types_are_stripped_before_anything_runs(ts, code, text):
+    assert ts.run(_DECLARED).error is None
+    done = ts.run(code)
+    assert done.error is None
+    assert (done.text, done.stderr) == (text, "")
+
+
+def test_javascript_keeps_its_comparisons(js):
+    js.run("let a = 1, b = 2, c = 3, d = 0; const both = (...values) => values.length")
+    assert js.run("both(a < b, c > (d))").text == "2"
+    assert js.run("a < b > (d)").text == "true"
+    assert js.run("const n: number = both(a < b, c > d); n").text == "2"
+
+
+def test_errors_of_typescript_are_about_typescript(ts):
+    error = ts.run("const ok: number = 1\nlet ok = 2").error
+    assert (error["name"], error["value"]) == ("SyntaxError", "Identifier 'ok' has already been declared")
+    assert error["traceback"][0].startswith("cell-1:2\nlet ok = 2\n")
+    error = ts.run("enum E {\n  A,\n}\nlet x = 1\nlet x = 2").error
+    assert (error["name"], error["value"]) == ("SyntaxError", "Identifier 'x' has already been declared")
+    assert error["traceback"][0].startswith("cell-2:5\nlet x = 2\n")
+    error = ts.run("let x = ;").error
+    assert (error["name"], error["value"]) == ("SyntaxError", "Unexpected token ';'")
+
+
+def test_cells_have_no_arguments(ts):
+    assert ts.run("process.argv.slice(2)").text == "[]"
 
 
 def test_errors_have_name_value_and_lines_of_the_cell(js):
@@ -189,7 +256,7 @@ def test_counts(js):
 
 
 def test_variables_of_one_run(start_runner):
-    js = start_runner("node", environ={"KEEP": "old"})
+    js = start_runner("node", "javascript", environ={"KEEP": "old"})
     show = "[process.env.KEEP, process.env.NEW]"
     value = "it's \"quoted\"\n${x} `y` \\ é"
     assert js.run(f"process.env.NEW === {value!r}", env={"NEW": value}).text == "true"
@@ -200,7 +267,7 @@ def test_variables_of_one_run(start_runner):
 
 
 def test_directory(start_runner, tmp_path):
-    js = start_runner("node")
+    js = start_runner("node", "javascript")
     assert js.run("process.cwd()").text == f"'{tmp_path}'"
 
 

@@ -276,6 +276,23 @@ def test_no_line_is_lost(python):
     assert python.run("for i in range(100_000): print(i, flush=True)").stdout == want
 
 
+def test_pieces_of_lines_are_written_at_once(python, tmp_path):
+    code = "import os, sys, time\nfor token in 'abc': print(token, end='')\nprint(1, 2, end=' ')\nprint('e', end='', file=sys.stderr)\n"
+    run = python.begin(code + "while not os.path.exists('seen'): time.sleep(0.01)\nprint('end', end='')")
+    python.wait_for_output(run, "abc1 2 ")
+    (tmp_path / "seen").touch()
+    python.finish(run)
+    assert (run.stdout, run.stderr) == ("abc1 2 end", "e")
+    # Nor is one lost that no flush follows.
+    with pytest.raises(RunnerDied) as died:
+        python.run("print('last words', end=''); os.abort()")
+    assert died.value.args[0].stdout == "last words"
+
+
+def test_no_piece_is_lost(python):
+    assert python.run("for i in range(300_000): print(i % 10, end='')").stdout == "0123456789" * 30_000
+
+
 def test_both_streams_and_descriptors_below_them(python):
     run = python.run(
         "import os, sys, subprocess\n"

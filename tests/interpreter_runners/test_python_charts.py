@@ -14,6 +14,7 @@ matplotlib.use("Agg")
 import e2b_charts
 import matplotlib.axes
 import matplotlib.pyplot as plt
+import numpy
 import pytest
 from interpreter import chart_programs
 
@@ -55,6 +56,16 @@ def test_the_chart_of_a_program_is_its_data(name, seed):
     exec(program.code, {})
     assert not chart_programs.differences(extract(), program.chart)
     assert (rounded(extract()) == rounded(published())) == program.published_agrees
+
+
+def test_figures_of_too_many_points_have_no_chart():
+    numbers = numpy.arange(charts._MAX_POINTS / 2)
+    _, (left, right) = plt.subplots(1, 2)
+    left.plot(numbers)
+    right.scatter(numbers, numbers)
+    assert [len(one["elements"][0]["points"]) for one in extract()["elements"]] == [len(numbers)] * 2
+    right.plot([1, 2])
+    assert charts.extract(plt.gcf()) == {}
 
 
 def test_figures_without_data_have_no_chart():

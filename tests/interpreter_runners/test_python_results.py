@@ -51,6 +51,62 @@ def test_frames_have_their_columns(python):
     assert "e2b/data" not in python.run("pd.Series([1])").main
 
 
+def test_columns_of_every_kind(python):
+    run = python.run(
+        "import numpy as np, pandas as pd\n"
+        "when = pd.Series([pd.Timestamp('2020-01-02T03:04:05.678'), pd.NaT])\n"
+        "pd.DataFrame({'float': [0.5, float('inf')], 'half': np.array([0.5, np.nan], 'float16'), 'long': np.array([1, 2], 'longdouble'),"
+        " 'when': when, 'there': when.dt.tz_localize('Asia/Tokyo'), 'span': pd.to_timedelta([1, None], 'h'),"
+        " 'whole': pd.array([1, None], 'Int64'), 'text': ['a', None], 'kind': pd.Categorical(['x', 'y']), 'yes': [True, False]})"
+    )
+    assert run.main["e2b/data"] == {
+        "float": [0.5, None],
+        "half": [0.5, None],
+        "long": [1.0, 2.0],
+        "when": ["2020-01-02T03:04:05.678000", None],
+        "there": ["2020-01-02T03:04:05.678000+09:00", None],
+        "span": ["0 days 01:00:00", None],
+        "whole": [1, None],
+        "text": ["a", None],
+        "kind": ["x", "y"],
+        "yes": [True, False],
+    }
+
+
+def test_a_table_of_too_many_cells_comes_without_data(python):
+    python.run("import numpy as np, pandas as pd\nfrom alcove_runner import formats\ndef zeros(cells): return pd.DataFrame({'a': np.zeros(cells)})")
+    run = python.run("zeros(formats._MAX_CELLS + 1)")
+    assert run.error is None
+    assert set(run.main) == {"text/plain", "text/html"}
+    # Its values are not looked at.
+    run = python.run("pd.DataFrame(np.zeros((2_000_000, 8), dtype=int))")
+    assert (run.error, set(run.main)) == (None, {"text/plain", "text/html"})
+    assert python.run("len(formats._columns(zeros(formats._MAX_CELLS))['a'])").text == "2000000"
+
+
+def test_what_cannot_be_sent_is_left_out_of_a_result(python):
+    python.run("from IPython.display import JSON\ndeep = 1\nfor _ in range(250): deep = [deep]")
+    run = python.run("JSON(deep)")
+    assert run.error is None
+    assert set(run.main) == {"text/plain"}
+    assert run.stderr == "the result comes without application/json: nested too deeply\n"
+    run = python.run("display({'text/html': 'h', 'a/b': deep, 'text/plain': 't'}, raw=True)\n'goes on'")
+    assert (run.error, run.shown, run.text) == (None, [{"text/html": "h", "text/plain": "t"}], "'goes on'")
+    assert run.stderr == "the result comes without a/b: nested too deeply\n"
+
+
+def test_a_result_that_is_too_large_keeps_its_texts(python):
+    python.run("from alcove_runner import frames\nframes.MAX_FRAME = 1_000_000")
+    run = python.run("import pandas as pd\npd.DataFrame({'a': ['x' * 100_000] * 11})")
+    assert run.error is None
+    assert set(run.main) == {"text/plain", "text/html"}
+    assert run.stderr.startswith("the result comes without e2b/data, as it is too large: 110")
+    assert run.stderr.count("\n") == 1
+    run = python.run("'x' * 1_000_000")
+    assert (run.error, run.of("result")) == (None, [])
+    assert run.stderr.startswith("the result is too large to be sent: 10000")
+
+
 _HOSTILE = {
     "in itself": ("a = []; a.append(a)", "a", "[["),
     "in itself twice": ("a = []; a.extend([a, a])", "a", "[["),

@@ -54,6 +54,21 @@ test('output streams while the code runs', async () => {
   for (let i = 1; i < arrivals.length; i++) assert.ok(arrivals[i][1] - arrivals[i - 1][1] > 400, JSON.stringify(arrivals))
 })
 
+test('text without a line break streams', async () => {
+  const seen = []
+  const code = "import os, time\nfor token in 'abc': print(token, end='')\nwhile not os.path.exists('/tmp/seen'): time.sleep(0.05)"
+  const { promise: arrived, resolve } = Promise.withResolvers()
+  const run = succeed(sandbox, code, {
+    onStdout: ({ line }) => {
+      seen.push(line)
+      if (seen.join('') === 'abc') resolve()
+    },
+  })
+  await Promise.race([arrived, run])
+  await sandbox.files.write('/tmp/seen', '')
+  assert.equal((await run).logs.stdout.join(''), 'abc')
+})
+
 for (const flush of ['False', 'True']) {
   test(`no line is lost, flush=${flush}`, async () => {
     const text = await printed(sandbox, `for i in range(100_000): print("ü", i, flush=${flush})`)

@@ -28,6 +28,14 @@ for (const [language, [keep, wait, show]] of Object.entries(endless)) {
   })
 }
 
+test('only the timeout bounds a run', async () => {
+  // 0 is no limit; and the limit of requests is over when the answer begins, though another run has the turn.
+  const first = succeed(sandbox, 'import time; time.sleep(5); 1', { timeoutMs: 0 })
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  const second = succeed(sandbox, 'time.sleep(2); 2', { requestTimeoutMs: 3000 })
+  assert.deepEqual((await Promise.all([first, second])).map(({ text }) => text), ['1', '2'])
+})
+
 test('a dead kernel is told and replaced', async () => {
   const execution = await sandbox.runCode('import os; os._exit(1)')
   assert.deepEqual([execution.error.name, execution.error.value], ['ContextRestarting', 'Context was restarted'])

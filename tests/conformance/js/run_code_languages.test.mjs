@@ -35,6 +35,7 @@ test('modules, await and types', async () => {
   assert.equal((await succeed(sandbox, "async function hello() { return 'Hello World!' }\nawait hello()", { language: 'js' })).text, 'Hello World!')
   const typed = await succeed(sandbox, 'const message: string = "Hello, World!"; console.log(message)', { language: 'ts' })
   assert.deepEqual(typed.logs.stdout, ['Hello, World!\n'])
+  assert.equal((await succeed(sandbox, 'new Set<string>(["a"]).size', { language: 'ts' })).text, '1')
 })
 
 test('what each language says of its output', async () => {

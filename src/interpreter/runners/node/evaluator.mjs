@@ -34,9 +34,14 @@ function syntaxErrorOf({ exceptionDetails: details, result }) {
 
 export class Evaluator {
   #session = new Session();
+  #typesFirst;
 
-  constructor() {
+  constructor(language) {
     this.#session.connect();
+    // `new Set<string>([])` is JavaScript, too: comparisons. In TypeScript it never means those.
+    this.#typesFirst = language === "typescript";
+    // Takes long the first time, and an interrupt must not come amid the load.
+    if (this.#typesFirst) stripTypes("");
   }
 
   /**
@@ -45,23 +50,31 @@ export class Evaluator {
    * the way back to the cell's line numbers.
    */
   async evaluate(code, name, scope, onLines) {
-    let script = rewriteImports(code, (text) => this.#compile(text));
-    let outcome = await this.#run(script, name, scope);
-    if (outcome.syntaxError) {
+    const asIs = () => this.#run(code, name, scope);
+    const withoutTypes = async () => {
       const stripped = stripTypes(code);
-      if (stripped && stripped.code !== code) {
-        onLines(stripped.lineOf);
-        script = rewriteImports(stripped.code, (text) => this.#compile(text));
-        const second = await this.#run(script, name, scope);
-        if (!second.syntaxError) outcome = second;
-      }
+      if (!stripped || stripped.code === code) return undefined;
+      onLines(stripped.lineOf);
+      const outcome = await this.#run(stripped.code, name, scope);
+      const error = outcome.syntaxError;
+      if (error) error.line = stripped.lineOf(error.line, error.column + 1);
+      return outcome;
+    };
+    let outcome;
+    for (const attempt of this.#typesFirst ? [withoutTypes, asIs] : [asIs, withoutTypes]) {
+      const found = await attempt();
+      // What the first attempt had to say against the cell is about its own language.
+      if (found && !found.syntaxError) outcome = found;
+      outcome ??= found;
+      if (outcome && !outcome.syntaxError) break;
     }
     if (outcome.syntaxError) throw outcome.syntaxError;
     if (outcome.failed) throw outcome.value;
     return isPromise(outcome.value) ? await outcome.value : outcome.value;
   }
 
-  async #run(script, name, scope) {
+  async #run(code, name, scope) {
+    const script = rewriteImports(code, (text) => this.#compile(text));
     const command = { expression: `${script}\n//# sourceURL=${name}`, replMode: true, silent: true, objectGroup: GROUP };
     let failure, answer, promise;
     const take = (error, result) => {

@@ -29,7 +29,7 @@ function setVariables(variables) {
 }
 
 class Runner {
-  #evaluator = new Evaluator();
+  #evaluator;
   #interrupts = new Interrupts();
   #frames;
   #count = 0;
@@ -37,7 +37,8 @@ class Runner {
   #busy = false;
   #interrupt; // ends the run under way
 
-  async start() {
+  async start(language) {
+    this.#evaluator = new Evaluator(language);
     installOutput();
     installGlobals();
     installScopes();
@@ -118,4 +119,5 @@ class Runner {
   }
 }
 
-await new Runner().start();
+// Cells see the arguments of a program that has none.
+await new Runner().start(process.argv.splice(2)[0]);

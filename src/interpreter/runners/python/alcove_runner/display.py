@@ -23,7 +23,7 @@ class Results:
         return self._channel.is_owner()
 
     def send(self, data, *, main):
-        bundle = jsonable.bundle(data)
+        bundle = _bundle(data)
         if not bundle:
             return
         self._streams.flush()
@@ -32,11 +32,39 @@ class Results:
             with self._interrupts.held():
                 self._channel.send(message)
         except frames.FrameTooLarge as error:
-            print(f"the result is too large to be sent: {error}", file=sys.stderr)
+            # What people look at, before what programs read.
+            texts = {mime: entry for mime, entry in bundle.items() if isinstance(entry, str)}
+            others = ", ".join(mime for mime in bundle if mime not in texts)
+            if texts and others:
+                _tell(f"the result comes without {others}, as it is too large: {error}")
+                self.send(texts, main=main)
+            else:
+                _tell(f"the result is too large to be sent: {error}")
             return
         # The cell goes on: what it prints next must not overtake this.
         if not main:
             self._channel.wait_until_taken()
+
+
+def _bundle(data):
+    """What of a MIME bundle can be sent."""
+    entries = {}
+    for mime, value in data.items():
+        if value is None:
+            continue
+        try:
+            entries[str(mime)] = jsonable.entry(str(mime), value)
+        except Exception as error:
+            _tell(f"the result comes without {mime}: {jsonable.text_of(error)}")
+    return entries
+
+
+def _tell(what):
+    try:
+        print(what, file=sys.stderr)
+    except Exception:
+        # A stream of the user's.
+        pass
 
 
 class MainResultHook(DisplayHook):

@@ -9,6 +9,9 @@ from traitlets import Unicode
 
 from alcove_runner import jsonable
 
+# Of a table's `data`: they take up to 700 MB, here and in the interpreter, of a sandbox's 2 GiB.
+_MAX_CELLS = 2_000_000
+
 
 class DataFormatter(BaseFormatter):
     """The columns of a pandas DataFrame. Does not import pandas: without it there are none."""
@@ -52,7 +55,9 @@ def install(shell):
 
 
 def _columns(frame):
-    columns = {}
+    if frame.size > _MAX_CELLS:
+        return None
+    columns = jsonable.Made()
     # By position: names of columns may repeat.
     for position, name in enumerate(frame.columns):
         columns[name if isinstance(name, str) else jsonable.text_of(name)] = _values(frame.iloc[:, position])
@@ -80,9 +85,16 @@ def _shown(frame, show):
 
 
 def _values(column):
-    # Most columns are plain numbers: those need no look at each value's type.
-    if type(column.dtype).__module__.startswith("numpy") and column.dtype.kind in "iub":
+    # Most columns are plain numbers or dates: those need no look at each value's type.
+    dtype = column.dtype
+    kind = dtype.kind if type(dtype).__module__.startswith("numpy") and dtype.itemsize <= 8 else "O"
+    if kind in "iub":
         return column.tolist()
+    if kind == "f":
+        return [value if value - value == 0 else None for value in column.tolist()]
+    if kind == "M":
+        # What is missing is not even itself.
+        return [value.isoformat() if value == value else None for value in column]
     return [_convert(value) for value in column]
 
 

@@ -19,9 +19,15 @@ class NotJsonable(Exception):
     pass
 
 
+class Made(dict):
+    """JSON already: nothing in it is looked at again."""
+
+
 def convert(value, *, default=None):
     """Returns what json.dumps takes. `default` is asked for unknown values; without one they raise
     NotJsonable."""
+    if type(value) in _PLAIN:
+        return value
     return _value(value, _Walk(default))
 
 
@@ -146,16 +152,12 @@ def _number(value):
     return value if value - value == 0 else None
 
 
-def bundle(data):
-    """A MIME bundle as it goes into a frame: images are base64, everything else is JSON."""
-    return {str(mime): _entry(str(mime), value) for mime, value in data.items() if value is not None}
-
-
-def _entry(mime, value):
+def entry(mime, value):
+    """What a MIME bundle says, as it goes into a frame: images are base64, everything else is JSON."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         if mime.startswith("text/") or mime == "image/svg+xml":
             return bytes(value).decode("utf-8", "replace")
         return base64.b64encode(value).decode()
-    if type(value) is str:
+    if type(value) in (str, Made):
         return value
     return convert(value, default=text_of)

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the alcove authors
-"""sys.stdout and sys.stderr on the pipes: each line is written as soon as it is whole."""
+"""sys.stdout and sys.stderr on the pipes: what is printed is written at once, lines and pieces of them."""
 
 import io
 import os
 import select
 import sys
+import time
+
+# Writes of less than a line that go out at once, in each so many seconds. Each costs some microseconds;
+# those beyond wait for the end of their line or a later write, as nothing else runs here to send them.
+_PIECES, _SECONDS = 1000, 0.05
 
 
 class _Pipe(io.RawIOBase):
@@ -32,9 +37,28 @@ class _Pipe(io.RawIOBase):
                 poll.poll()
 
 
+class _Text(io.TextIOWrapper):
+    """Flushes by lines, and pieces of lines unless there are very many."""
+
+    _until = 0.0
+    _pieces_left = 0
+
+    def write(self, text):
+        count = io.TextIOWrapper.write(self, text)
+        if text and "\n" not in text:
+            now = time.monotonic()
+            if now >= self._until:
+                self._until = now + _SECONDS
+                self._pieces_left = _PIECES
+            if self._pieces_left > 0:
+                self._pieces_left -= 1
+                self.flush()
+        return count
+
+
 def _make(fd, name):
     # Text that is not Unicode (lone surrogates) is shown escaped rather than lost.
-    return io.TextIOWrapper(
+    return _Text(
         io.BufferedWriter(_Pipe(fd, name), 64 * 1024),
         encoding="utf-8",
         errors="backslashreplace",

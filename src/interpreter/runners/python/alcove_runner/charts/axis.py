@@ -55,6 +55,13 @@ def _is_period(axis):
     return type(_converter(axis)).__name__ == "PeriodConverter" and hasattr(axis, "freq")
 
 
+def values(axis, numbers):
+    """Positions on the axis as the user gave them."""
+    if is_date(axis) or categories(axis):
+        return [value(axis, number) for number in numbers]
+    return [None if number != number else number for number in numbers.tolist()]
+
+
 def value(axis, number):
     """A position on the axis as the user gave it."""
     number = float(number)

@@ -28,9 +28,16 @@ def describe_scatter(axes):
         if isinstance(collection, PathCollection):
             # Masked values are points that are not drawn.
             offsets = numpy.ma.filled(numpy.ma.asarray(collection.get_offsets(), dtype=float), numpy.nan)
-            pairs = [[axis.value(axes.xaxis, x), axis.value(axes.yaxis, y)] for x, y in offsets]
+            xs, ys = axis.values(axes.xaxis, offsets[:, 0]), axis.values(axes.yaxis, offsets[:, 1])
+            pairs = [[x, y] for x, y in zip(xs, ys)]
             elements.append({"label": _name(collection, "Scatter"), "points": pairs})
     return _chart(axes, elements)
+
+
+def count(axes):
+    """Of all lines and scatters, before a list is made of any."""
+    scattered = (one.get_offsets() for one in axes.collections if isinstance(one, PathCollection))
+    return sum(len(line.get_xdata()) for line in axes.lines) + sum(len(offsets) for offsets in scattered)
 
 
 def is_grid_like(line):
@@ -60,11 +67,16 @@ def _chart(axes, elements):
 
 
 def _pairs(xs, ys):
-    return [[_plain(x), _plain(y)] for x, y in zip(_values(xs), _values(ys))]
+    return [[x, y] for x, y in zip(_values(xs), _values(ys))]
 
 
 def _values(values):
-    return numpy.ma.filled(values.astype(float), numpy.nan) if numpy.ma.isMaskedArray(values) else values
+    if numpy.ma.isMaskedArray(values):
+        values = numpy.ma.filled(values.astype(float), numpy.nan)
+    # Most are plain numbers: those need no look at each value's type.
+    if isinstance(values, numpy.ndarray) and values.ndim == 1 and values.dtype.kind in "iubf":
+        return values.astype(float).tolist()
+    return [_plain(value) for value in values]
 
 
 def _plain(value):
