@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "base/strings.h"
 #include "http/testing/raw_client.h"
 #include "net/notifier.h"
 #include "net/task_group.h"
@@ -219,6 +220,19 @@ TEST(Exchange, MayAnswerBeforeTheBodyEnds) {
   EXPECT_THAT(client.read_through("abc\r\n"), HasSubstr("200 OK"));
   client.send("2\r\nde\r\n0\r\n\r\n");
   EXPECT_EQ(client.read_to_end(), "2\r\nde\r\n0\r\n\r\n");
+}
+
+TEST(Exchange, AnAnswerLosesNothingOfTheBodyThatIsReadBesideIt) {
+  RawClient client(answer_early);
+  // Received as a whole, and read in two parts with the answer's head in between.
+  for (const std::string_view body :
+       {"Content-Length: 26\r\n\r\nabcdefghijklmnopqrstuvwxyz",
+        "Transfer-Encoding: chunked\r\n\r\n1a\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n"}) {
+    client.send(cat("POST / HTTP/1.1\r\nHost: x\r\n", body));
+    EXPECT_EQ(client.read_through("0\r\n\r\n"),
+              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+              "10\r\nabcdefghijklmnop\r\na\r\nqrstuvwxyz\r\n0\r\n\r\n");
+  }
 }
 
 Task<void> answer_large(Exchange& exchange) {

@@ -170,6 +170,8 @@ TEST(Server, DrainsAReceivedChunkedBody) {
   client.send(
       "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
   EXPECT_THAT(client.read_through("no"), Not(HasSubstr("Connection: close")));
+  client.send("POST /2 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+  EXPECT_THAT(client.read_through("no"), HasSubstr("Connection: close\r\n"));
 }
 
 TEST(Server, AnnouncesTheCloseOfALargeUnreadBody) {
