@@ -88,7 +88,9 @@ void Flow::still_here() {
 }
 
 Task<void> Flow::forward() {
-  http::RequestHead head = make_upstream_head(exchange_.request(), upgrade_);
+  auto made = make_upstream_head(exchange_.request(), upgrade_);
+  if (!made) co_return co_await refuse_request();
+  http::RequestHead head = *std::move(made);
   if (!prefix_.empty()) enter_shared(head, prefix_);
   mask_host(head, traffic_->ingress(), port_);
   if (!prefix_.empty()) asked_host_ = head.headers.get("Host").value_or("");
@@ -259,7 +261,9 @@ Task<void> Flow::pass_answer(http::ResponseHead head) {
     const auto stated = head.headers.get("Content-Length");
     length = stated ? parse_number<uint64_t>(*stated) : std::nullopt;
   }
-  clean_answer(head);
+  if (auto cleaned = clean_answer(head); !cleaned) {
+    co_return co_await answer_failure(std::move(cleaned).error());
+  }
 
   if (is_head_request || http::status_has_no_body(head.status)) {
     answering_ = true;
@@ -336,26 +340,30 @@ Task<Result<void>> Flow::pass_body(http::ResponseHead head, http::BodyLength len
   co_return finished;
 }
 
-void Flow::clean_answer(http::ResponseHead& head) const {
-  clean_response_headers(head);
+Result<void> Flow::clean_answer(http::ResponseHead& head) const {
+  ALCOVE_TRY(clean_response_headers(head));
   if (!prefix_.empty()) leave_shared(head.headers, prefix_, asked_host_);
+  return {};
 }
 
 Task<void> Flow::answer_failure(Error error) {
   upstream_->stream().close();
   co_await stop_sides();
   if (client_gone_ && !bad_request_) co_return exchange_.abort();
-  if (bad_request_) {
-    exchange_.close_after();
-    answering_ = true;
-    (void)co_await exchange_.respond(make_plain_text(400, "Bad Request"));
-    co_return;
-  }
+  if (bad_request_) co_return co_await refuse_request();
   if (!traffic_->running()) {
     co_await answer(Trouble::kSandboxNotFound);
   } else {
     co_await answer(is_malformed(error) ? Trouble::kBadAnswer : Trouble::kNoAnswer);
   }
+}
+
+Task<void> Flow::refuse_request() {
+  exchange_.close_after();
+  answering_ = true;
+  http::Response refusal = make_plain_text(400, "Bad Request");
+  if (!prefix_.empty()) add_shared_policy(refusal.headers);
+  (void)co_await exchange_.respond(std::move(refusal));
 }
 
 Task<void> Flow::answer(Trouble trouble) {

@@ -86,8 +86,9 @@ class Flow final : public Interruptible, public Patrolled {
   Task<void> copy(net::Stream& from, net::Stream& to);
   void tunnel_stuck();
   // Takes from the answer what is not for the client.
-  void clean_answer(http::ResponseHead& head) const;
+  Result<void> clean_answer(http::ResponseHead& head) const;
   Task<void> answer_failure(Error error);
+  Task<void> refuse_request();
   Task<void> answer(Trouble trouble);
   void client_left();
   // Ends both sides abruptly.

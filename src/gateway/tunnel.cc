@@ -18,9 +18,11 @@ namespace asio = boost::asio;
 Task<void> Flow::tunnel(http::ResponseHead head) {
   // The watcher gives way: what the client sends now is data.
   co_await stop_sides();
+  if (auto cleaned = clean_answer(head); !cleaned) {
+    co_return co_await answer_failure(std::move(cleaned).error());
+  }
   tunneling_ = true;
   answering_ = true;
-  clean_answer(head);
   if (!co_await exchange_.start(std::move(head), /*length=*/0)) co_return cut();
 
   net::Stream& client = exchange_.raw_stream();

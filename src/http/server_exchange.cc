@@ -103,8 +103,9 @@ Result<void> ServerExchange::prepare_head(const ResponseHead& head, BodyLength l
   keep_alive_ = keep_alive_ && (tunnel_ || can_keep_alive());
 
   append_status_line(out, head.status);
-  // "Connection" is ours, except that a tunnel names its protocol there.
-  ALCOVE_TRY(append_fields(out, head.headers, tunnel_ ? "" : "Connection"));
+  // "Connection" is ours, except that it must announce the Upgrade of 101 and 426.
+  const bool upgrades = tunnel_ || head.status == 426;
+  ALCOVE_TRY(append_fields(out, head.headers, upgrades ? "" : "Connection"));
   if (!no_body) {
     if (length) {
       out += cat("Content-Length: ", *length, "\r\n");
