@@ -35,7 +35,8 @@ bool is_malformed(const Error& error) {
 }  // namespace
 
 Flow::Flow(std::shared_ptr<LoopState> loop, http::Exchange& exchange,
-           std::shared_ptr<SandboxTraffic> traffic, ToSandbox destination, Patience patience)
+           std::shared_ptr<SandboxTraffic> traffic, ToSandbox destination, Patience patience,
+           Effect effect)
     : loop_(std::move(loop)),
       exchange_(exchange),
       traffic_(std::move(traffic)),
@@ -43,6 +44,7 @@ Flow::Flow(std::shared_ptr<LoopState> loop, http::Exchange& exchange,
       service_{.port = destination.port},
       prefix_(std::move(destination.prefix)),
       patience_(patience),
+      effect_(effect),
       has_body_(announces_body(exchange.request())),
       upgrade_(requested_upgrade(exchange.request(), port_)),
       side_(loop_->executor),
@@ -55,6 +57,7 @@ Task<void> Flow::run() {
   // A canceled handler must still wait for its side tasks: they refer to this object.
   const bool throws = co_await asio::this_coro::throw_if_cancelled();
   co_await asio::this_coro::throw_if_cancelled(false);
+  note_start();
   std::exception_ptr failure;
   try {
     co_await forward();
@@ -67,6 +70,7 @@ Task<void> Flow::run() {
   if (!reusable && upstream_) upstream_->stream().close();
   co_await stop_sides();
   if (reusable) loop_->table->keep(*traffic_, service_, *std::move(upstream_));
+  note_start();
   co_await asio::this_coro::throw_if_cancelled(throws);
   if (failure) std::rethrow_exception(failure);
 }
@@ -166,6 +170,11 @@ void Flow::complain(const std::string& lack) {
                 traffic_->sandbox()->record().id.str(), ": ", lack));
 }
 
+void Flow::note_start() {
+  if (effect_ == Effect::kNone) return;
+  loop_->recent_starts->note(traffic_->sandbox()->record().id, std::chrono::steady_clock::now());
+}
+
 Task<Result<http::ResponseHead>> Flow::exchange_heads(const http::RequestHead& head) {
   http::BodyLength length = 0;
   std::string_view first;
@@ -239,6 +248,8 @@ Task<Result<void>> Flow::upload_rest() {
 }
 
 Task<bool> Flow::upload_piece(std::string_view piece) {
+  // Perhaps the next line for a shell.
+  note_start();
   loop_->patrol->add(*this);
   const auto sent =
       piece.empty() ? co_await upstream_->finish_body() : co_await upstream_->write_body(piece);

@@ -42,7 +42,7 @@ class Gateway {
  public:
   // A closed port is answered at once, unless something in the sandbox may be about to open it:
   // then it is tried again for a second. That is the case for so long after a command was started
-  // through the gateway (any loop) ...
+  // through the gateway (any loop), got input or has ended ...
   static constexpr std::chrono::seconds kAfterCommand{10};
   // ... and after the sandbox itself was started.
   static constexpr std::chrono::seconds kAfterBoot{2};
@@ -64,12 +64,10 @@ class Gateway {
   std::optional<http::Response> refuse(const http::RequestHead& request,
                                        const node::LiveSandboxPtr& sandbox,
                                        const ToSandbox& destination) const;
-  void note_start(const http::RequestHead& request, const ToSandbox& destination);
   Patience patience_for(const store::Sandbox& sandbox) const;
 
   node::Node& node_;
   std::shared_ptr<LoopState> state_;
-  std::shared_ptr<RecentStarts> recent_starts_;
   std::shared_ptr<FileUrlFinder> file_urls_;
   SystemClock system_clock_;
   const Clock& clock_;
