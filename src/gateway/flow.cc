@@ -181,7 +181,7 @@ Task<Result<http::ResponseHead>> Flow::exchange_heads(const http::RequestHead& h
   bool body_left = has_body_;
   if (has_body_) {
     length = exchange_.body().length();
-    upload_buffer_.emplace(loop_->buffers);
+    upload_buffer_.emplace(loop_->buffers, loop_->silence);
     first_of_request_.begin(exchange_.body(), upload_buffer_->span());
     if (first_of_request_.ready()) {
       const auto read = co_await first_of_request_.result();
@@ -241,7 +241,11 @@ Task<Result<void>> Flow::upload_rest() {
     if (stopping_sides_ || client_gone_) co_return Result<void>();
     sent = false;
     upload_buffer_->adapt(*read);
+    upload_buffer_->begin_read([this] { exchange_.cancel_read(); });
     read = co_await exchange_.body().read(upload_buffer_->span());
+    if (upload_buffer_->end_read(read) && !co_await is_canceled()) {
+      read = co_await exchange_.body().read(upload_buffer_->span());
+    }
   }
   if (!upload_refused_ && co_await upload_piece({})) upload_complete_ = true;
   co_return Result<void>();
@@ -328,13 +332,15 @@ Task<Result<size_t>> Flow::begin_answer(http::ResponseHead head, http::BodyLengt
 }
 
 Task<Result<size_t>> Flow::pass_piece(http::BodyReader& body, BodyBuffer& buffer) {
-  ALCOVE_CO_TRY_ASSIGN(const size_t read, co_await body.read(buffer.span()));
-  if (read > 0) ALCOVE_CO_TRY(co_await exchange_.write({buffer.span().data(), read}));
+  buffer.begin_read([this] { upstream_->stream().cancel_read(); });
+  auto read = co_await body.read(buffer.span());
+  if (buffer.end_read(read) && !co_await is_canceled()) read = co_await body.read(buffer.span());
+  if (read && *read > 0) ALCOVE_CO_TRY(co_await exchange_.write({buffer.span().data(), *read}));
   co_return read;
 }
 
 Task<Result<void>> Flow::pass_body(http::ResponseHead head, http::BodyLength length) {
-  BodyBuffer buffer(loop_->buffers);
+  BodyBuffer buffer(loop_->buffers, loop_->silence);
   auto passed = co_await begin_answer(std::move(head), length, buffer);
   while (passed && *passed > 0) {
     buffer.adapt(*passed);
@@ -394,6 +400,11 @@ void Flow::client_left() {
 void Flow::cut() {
   if (upstream_) upstream_->stream().abort();
   exchange_.abort();
+}
+
+Task<bool> Flow::is_canceled() {
+  const auto task = co_await asio::this_coro::cancellation_state;
+  co_return task.cancelled() != asio::cancellation_type::none;
 }
 
 Task<void> Flow::stop_sides() {

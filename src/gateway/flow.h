@@ -33,6 +33,8 @@ struct LoopState {
   std::shared_ptr<TrafficTable> table;
   std::shared_ptr<BufferPool> buffers;
   std::shared_ptr<Patrol> patrol;
+  // A slow one: reads that wait for long give their large buffers back.
+  std::shared_ptr<Patrol> silence;
   // Of all loops.
   std::shared_ptr<RecentStarts> recent_starts;
   std::shared_ptr<WaitingRequests> waiting;
@@ -102,6 +104,8 @@ class Flow final : public Interruptible, public Patrolled {
   // Ends both sides abruptly.
   void cut();
   Task<void> stop_sides();
+  // Whether the task that asks is canceled: a read that it begins now would not be.
+  static Task<bool> is_canceled();
 
   std::shared_ptr<LoopState> loop_;
   http::Exchange& exchange_;

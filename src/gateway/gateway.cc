@@ -41,6 +41,7 @@ Gateway::Gateway(boost::asio::io_context& loop, node::Node& node, GatewayOptions
                     .table = std::make_shared<TrafficTable>(loop.get_executor()),
                     .buffers = std::make_shared<BufferPool>(),
                     .patrol = std::make_shared<Patrol>(loop.get_executor()),
+                    .silence = std::make_shared<Patrol>(loop.get_executor(), options.silence),
                     .recent_starts = std::move(options.recent_starts),
                     .waiting = std::move(options.waiting),
                     .tunnel_linger = options.tunnel_linger,

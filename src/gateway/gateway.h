@@ -32,6 +32,9 @@ struct GatewayOptions {
   const Clock* clock = nullptr;
   // How long a switched connection is held of which one end has closed and the other is silent.
   std::chrono::milliseconds tunnel_linger = std::chrono::minutes(10);
+  // A stream that is silent for so long, or up to twice, gives back the buffer of its last burst:
+  // thousands may be open.
+  std::chrono::milliseconds silence = std::chrono::seconds(1);
   // See DialOptions.
   int descriptor_limit = std::numeric_limits<int>::max();
 };
@@ -56,6 +59,7 @@ class Gateway {
   Task<void> handle(http::Exchange& exchange, Route route);
 
   size_t idle_connections() const { return state_->table->idle_connections(); }
+  size_t large_buffers() const { return state_->buffers->large_in_use(); }
 
  private:
   Task<void> forward(http::Exchange& exchange, ToSandbox destination);

@@ -23,6 +23,7 @@ class ServerExchange final : public Exchange, private BodyReader {
 
   const RequestHead& request() const override { return head_; }
   BodyReader& body() override { return *this; }
+  void cancel_read() override { io_->stream->cancel_read(); }
   void limit_body_time(std::chrono::steady_clock::duration idle,
                        std::chrono::steady_clock::duration total) override;
   std::string peer_address() const override { return io_->stream->peer_address(); }
