@@ -291,6 +291,12 @@ TEST(Server, ClosesIdleConnections) {
   EXPECT_EQ(client.read_to_end(), "");
 }
 
+TEST(Server, IdleConnectionsOutliveTheClientsPools) {
+  // The official clients keep connections for 300 s: the end must not come from here, just as one
+  // is used again.
+  EXPECT_GE(ServerOptions{}.idle_timeout, std::chrono::seconds(640));
+}
+
 TEST(Server, LimitsTheWaitForABody) {
   RawClient client(echo, {.body_read_timeout = std::chrono::seconds(1)});
   client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nab");
