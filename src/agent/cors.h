@@ -25,6 +25,7 @@ class CorsExchange final : public http::Exchange {
 
   const http::RequestHead& request() const override { return inner_.request(); }
   http::BodyReader& body() override { return inner_.body(); }
+  void cancel_read() override { inner_.cancel_read(); }
   void limit_body_time(std::chrono::steady_clock::duration idle,
                        std::chrono::steady_clock::duration total) override {
     inner_.limit_body_time(idle, total);

@@ -24,7 +24,8 @@ void BufferPool::give(Buffers& free, std::unique_ptr<char[]> buffer, size_t keep
   if (free.size() < keep) free.push_back(std::move(buffer));
 }
 
-BodyBuffer::BodyBuffer(std::shared_ptr<BufferPool> pool) : pool_(std::move(pool)) {
+BodyBuffer::BodyBuffer(std::shared_ptr<BufferPool> pool, std::shared_ptr<Patrol> silence)
+    : pool_(std::move(pool)), silence_(std::move(silence)) {
   data_ = pool_->take_small();
   size_ = BufferPool::kSmall;
 }
@@ -44,6 +45,20 @@ void BodyBuffer::adapt(size_t read) {
   }
   small_reads_ = read < BufferPool::kSmall ? small_reads_ + 1 : 0;
   if (small_reads_ >= kSlowAfter) use_small();
+}
+
+bool BodyBuffer::end_large_read(const Result<size_t>& read) {
+  Patrol::remove(*this);
+  const bool given_up = std::exchange(canceled_, false);
+  // It may have been done before it was ended, or ended by others.
+  if (!given_up || read || read.error().code() != Code::kCanceled) return false;
+  use_small();
+  return true;
+}
+
+void BodyBuffer::still_here() {
+  canceled_ = true;
+  cancel_();
 }
 
 void BodyBuffer::use_large() {

@@ -20,7 +20,17 @@ using testing::StartsWith;
 
 constexpr char kHello[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-class DialTest : public GatewayTest {};
+class DialTest : public GatewayTest {
+ protected:
+  // How often a closed port is tried now.
+  int tries() {
+    const int before = one_->connects();
+    RawPeer client = connect();
+    client.send(request("GET /", /*port=*/9));
+    client.read_until("}");
+    return one_->connects() - before;
+  }
+};
 
 TEST_F(DialTest, AClosedPortIsAnsweredAtOnce) {
   RawPeer client = connect();
@@ -185,13 +195,6 @@ TEST_F(DialTest, OnlyWhatRunsSomethingIsAReasonToWaitForAPort) {
     agent.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
     client.read_until("{}");
   };
-  // How often a closed port is then tried.
-  const auto tries = [&] {
-    const int before = one_->connects();
-    client.send(request("GET /", /*port=*/9));
-    client.read_until("}");
-    return one_->connects() - before;
-  };
   constexpr uint16_t kInterpreter = 49999;
   one_->open_port(kInterpreter, service_.port());
   for (const char* call : {"List", "Connect", "Update", "SendSignal", "CloseStdin"}) {
@@ -202,6 +205,48 @@ TEST_F(DialTest, OnlyWhatRunsSomethingIsAReasonToWaitForAPort) {
   post("/execute", kServicePort);
   EXPECT_EQ(tries(), 2);
   post("/execute", kInterpreter);
+  EXPECT_EQ(tries(), 10);
+}
+
+TEST_F(DialTest, WhatACommandStartsAtItsEndIsWaitedForToo) {
+  const auto starts = std::make_shared<RecentStarts>();
+  replace_gateway({.recent_starts = starts});
+  // As if what was noted so far had happened long ago.
+  const auto time_passes = [&] {
+    starts->note(kOne, std::chrono::steady_clock::now() - Gateway::kAfterCommand);
+  };
+  one_->open_port(49999, service_.port());
+  for (const auto& [line, port] : {std::pair("POST /process.Process/Start", kAgentPort),
+                                   std::pair("POST /execute", uint16_t{49999})}) {
+    RawPeer client = connect();
+    client.send(request(line, port, "Content-Length: 2\r\n") + "{}");
+    RawPeer agent = service_.accept();
+    agent.read_until("\r\n\r\n{}");
+    time_passes();
+    EXPECT_EQ(tries(), 2) << line;
+    agent.send(kHello);
+    client.read_until("hello");
+    // Served when the first request is over.
+    const int before = one_->connects();
+    client.send(request("GET /", /*port=*/9));
+    EXPECT_THAT(client.read_until("}"), HasSubstr("port is not open"));
+    EXPECT_EQ(one_->connects() - before, 10) << line;
+  }
+}
+
+TEST_F(DialTest, ALineForAShellIsAReasonToWaitForAPort) {
+  const auto starts = std::make_shared<RecentStarts>();
+  replace_gateway({.recent_starts = starts});
+  RawPeer client = connect();
+  client.send(
+      request("POST /process.Process/StreamInput", kAgentPort, "Transfer-Encoding: chunked\r\n") +
+      "5\r\nfirst\r\n");
+  RawPeer agent = service_.accept();
+  agent.read_until("first");
+  starts->note(kOne, std::chrono::steady_clock::now() - Gateway::kAfterCommand);
+  EXPECT_EQ(tries(), 2);
+  client.send("6\r\nsecond\r\n");
+  agent.read_until("second");
   EXPECT_EQ(tries(), 10);
 }
 

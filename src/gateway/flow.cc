@@ -35,7 +35,8 @@ bool is_malformed(const Error& error) {
 }  // namespace
 
 Flow::Flow(std::shared_ptr<LoopState> loop, http::Exchange& exchange,
-           std::shared_ptr<SandboxTraffic> traffic, ToSandbox destination, Patience patience)
+           std::shared_ptr<SandboxTraffic> traffic, ToSandbox destination, Patience patience,
+           Effect effect)
     : loop_(std::move(loop)),
       exchange_(exchange),
       traffic_(std::move(traffic)),
@@ -43,6 +44,7 @@ Flow::Flow(std::shared_ptr<LoopState> loop, http::Exchange& exchange,
       service_{.port = destination.port},
       prefix_(std::move(destination.prefix)),
       patience_(patience),
+      effect_(effect),
       has_body_(announces_body(exchange.request())),
       upgrade_(requested_upgrade(exchange.request(), port_)),
       side_(loop_->executor),
@@ -55,6 +57,7 @@ Task<void> Flow::run() {
   // A canceled handler must still wait for its side tasks: they refer to this object.
   const bool throws = co_await asio::this_coro::throw_if_cancelled();
   co_await asio::this_coro::throw_if_cancelled(false);
+  note_start();
   std::exception_ptr failure;
   try {
     co_await forward();
@@ -67,6 +70,7 @@ Task<void> Flow::run() {
   if (!reusable && upstream_) upstream_->stream().close();
   co_await stop_sides();
   if (reusable) loop_->table->keep(*traffic_, service_, *std::move(upstream_));
+  note_start();
   co_await asio::this_coro::throw_if_cancelled(throws);
   if (failure) std::rethrow_exception(failure);
 }
@@ -88,7 +92,9 @@ void Flow::still_here() {
 }
 
 Task<void> Flow::forward() {
-  http::RequestHead head = make_upstream_head(exchange_.request(), upgrade_);
+  auto made = make_upstream_head(exchange_.request(), upgrade_);
+  if (!made) co_return co_await refuse_request();
+  http::RequestHead head = *std::move(made);
   if (!prefix_.empty()) enter_shared(head, prefix_);
   mask_host(head, traffic_->ingress(), port_);
   if (!prefix_.empty()) asked_host_ = head.headers.get("Host").value_or("");
@@ -164,13 +170,18 @@ void Flow::complain(const std::string& lack) {
                 traffic_->sandbox()->record().id.str(), ": ", lack));
 }
 
+void Flow::note_start() {
+  if (effect_ == Effect::kNone) return;
+  loop_->recent_starts->note(traffic_->sandbox()->record().id, std::chrono::steady_clock::now());
+}
+
 Task<Result<http::ResponseHead>> Flow::exchange_heads(const http::RequestHead& head) {
   http::BodyLength length = 0;
   std::string_view first;
   bool body_left = has_body_;
   if (has_body_) {
     length = exchange_.body().length();
-    upload_buffer_.emplace(loop_->buffers);
+    upload_buffer_.emplace(loop_->buffers, loop_->silence);
     first_of_request_.begin(exchange_.body(), upload_buffer_->span());
     if (first_of_request_.ready()) {
       const auto read = co_await first_of_request_.result();
@@ -230,13 +241,19 @@ Task<Result<void>> Flow::upload_rest() {
     if (stopping_sides_ || client_gone_) co_return Result<void>();
     sent = false;
     upload_buffer_->adapt(*read);
+    upload_buffer_->begin_read([this] { exchange_.cancel_read(); });
     read = co_await exchange_.body().read(upload_buffer_->span());
+    if (upload_buffer_->end_read(read) && !co_await is_canceled()) {
+      read = co_await exchange_.body().read(upload_buffer_->span());
+    }
   }
   if (!upload_refused_ && co_await upload_piece({})) upload_complete_ = true;
   co_return Result<void>();
 }
 
 Task<bool> Flow::upload_piece(std::string_view piece) {
+  // Perhaps the next line for a shell.
+  note_start();
   loop_->patrol->add(*this);
   const auto sent =
       piece.empty() ? co_await upstream_->finish_body() : co_await upstream_->write_body(piece);
@@ -259,7 +276,9 @@ Task<void> Flow::pass_answer(http::ResponseHead head) {
     const auto stated = head.headers.get("Content-Length");
     length = stated ? parse_number<uint64_t>(*stated) : std::nullopt;
   }
-  clean_answer(head);
+  if (auto cleaned = clean_answer(head); !cleaned) {
+    co_return co_await answer_failure(std::move(cleaned).error());
+  }
 
   if (is_head_request || http::status_has_no_body(head.status)) {
     answering_ = true;
@@ -313,13 +332,15 @@ Task<Result<size_t>> Flow::begin_answer(http::ResponseHead head, http::BodyLengt
 }
 
 Task<Result<size_t>> Flow::pass_piece(http::BodyReader& body, BodyBuffer& buffer) {
-  ALCOVE_CO_TRY_ASSIGN(const size_t read, co_await body.read(buffer.span()));
-  if (read > 0) ALCOVE_CO_TRY(co_await exchange_.write({buffer.span().data(), read}));
+  buffer.begin_read([this] { upstream_->stream().cancel_read(); });
+  auto read = co_await body.read(buffer.span());
+  if (buffer.end_read(read) && !co_await is_canceled()) read = co_await body.read(buffer.span());
+  if (read && *read > 0) ALCOVE_CO_TRY(co_await exchange_.write({buffer.span().data(), *read}));
   co_return read;
 }
 
 Task<Result<void>> Flow::pass_body(http::ResponseHead head, http::BodyLength length) {
-  BodyBuffer buffer(loop_->buffers);
+  BodyBuffer buffer(loop_->buffers, loop_->silence);
   auto passed = co_await begin_answer(std::move(head), length, buffer);
   while (passed && *passed > 0) {
     buffer.adapt(*passed);
@@ -336,26 +357,30 @@ Task<Result<void>> Flow::pass_body(http::ResponseHead head, http::BodyLength len
   co_return finished;
 }
 
-void Flow::clean_answer(http::ResponseHead& head) const {
-  clean_response_headers(head);
+Result<void> Flow::clean_answer(http::ResponseHead& head) const {
+  ALCOVE_TRY(clean_response_headers(head));
   if (!prefix_.empty()) leave_shared(head.headers, prefix_, asked_host_);
+  return {};
 }
 
 Task<void> Flow::answer_failure(Error error) {
   upstream_->stream().close();
   co_await stop_sides();
   if (client_gone_ && !bad_request_) co_return exchange_.abort();
-  if (bad_request_) {
-    exchange_.close_after();
-    answering_ = true;
-    (void)co_await exchange_.respond(make_plain_text(400, "Bad Request"));
-    co_return;
-  }
+  if (bad_request_) co_return co_await refuse_request();
   if (!traffic_->running()) {
     co_await answer(Trouble::kSandboxNotFound);
   } else {
     co_await answer(is_malformed(error) ? Trouble::kBadAnswer : Trouble::kNoAnswer);
   }
+}
+
+Task<void> Flow::refuse_request() {
+  exchange_.close_after();
+  answering_ = true;
+  http::Response refusal = make_plain_text(400, "Bad Request");
+  if (!prefix_.empty()) add_shared_policy(refusal.headers);
+  (void)co_await exchange_.respond(std::move(refusal));
 }
 
 Task<void> Flow::answer(Trouble trouble) {
@@ -375,6 +400,11 @@ void Flow::client_left() {
 void Flow::cut() {
   if (upstream_) upstream_->stream().abort();
   exchange_.abort();
+}
+
+Task<bool> Flow::is_canceled() {
+  const auto task = co_await asio::this_coro::cancellation_state;
+  co_return task.cancelled() != asio::cancellation_type::none;
 }
 
 Task<void> Flow::stop_sides() {

@@ -17,6 +17,7 @@
 #include "gateway/error_page.h"
 #include "gateway/forwarding.h"
 #include "gateway/patrol.h"
+#include "gateway/recent_starts.h"
 #include "gateway/routing.h"
 #include "gateway/sandbox_traffic.h"
 #include "gateway/side_task.h"
@@ -32,7 +33,10 @@ struct LoopState {
   std::shared_ptr<TrafficTable> table;
   std::shared_ptr<BufferPool> buffers;
   std::shared_ptr<Patrol> patrol;
+  // A slow one: reads that wait for long give their large buffers back.
+  std::shared_ptr<Patrol> silence;
   // Of all loops.
+  std::shared_ptr<RecentStarts> recent_starts;
   std::shared_ptr<WaitingRequests> waiting;
   // How long a tunnel may be silent of which one end has said all.
   std::chrono::milliseconds tunnel_linger;
@@ -41,6 +45,9 @@ struct LoopState {
   // What many requests meet at once is logged once.
   std::chrono::steady_clock::time_point next_complaint = {};
 };
+
+// Whether a request runs something in the sandbox that may open a port, as long as it lasts.
+enum class Effect { kNone, kStarts };
 
 // One request on its way into a sandbox and its answer on the way back. Lives in the frame of the
 // handler, whose task passes the answer on. Beside it, where needed, a second task passes the
@@ -52,7 +59,8 @@ struct LoopState {
 class Flow final : public Interruptible, public Patrolled {
  public:
   Flow(std::shared_ptr<LoopState> loop, http::Exchange& exchange,
-       std::shared_ptr<SandboxTraffic> traffic, ToSandbox destination, Patience patience);
+       std::shared_ptr<SandboxTraffic> traffic, ToSandbox destination, Patience patience,
+       Effect effect);
   Flow(const Flow&) = delete;
   Flow& operator=(const Flow&) = delete;
   virtual ~Flow() = default;
@@ -68,6 +76,8 @@ class Flow final : public Interruptible, public Patrolled {
   Task<bool> connect();
   Task<DialResult> dial();
   void complain(const std::string& lack);
+  // A service may be about to open its port from now on.
+  void note_start();
   Task<Result<http::ResponseHead>> exchange_heads(const http::RequestHead& head);
   Task<void> upload();
   Task<void> watch();
@@ -86,13 +96,16 @@ class Flow final : public Interruptible, public Patrolled {
   Task<void> copy(net::Stream& from, net::Stream& to);
   void tunnel_stuck();
   // Takes from the answer what is not for the client.
-  void clean_answer(http::ResponseHead& head) const;
+  Result<void> clean_answer(http::ResponseHead& head) const;
   Task<void> answer_failure(Error error);
+  Task<void> refuse_request();
   Task<void> answer(Trouble trouble);
   void client_left();
   // Ends both sides abruptly.
   void cut();
   Task<void> stop_sides();
+  // Whether the task that asks is canceled: a read that it begins now would not be.
+  static Task<bool> is_canceled();
 
   std::shared_ptr<LoopState> loop_;
   http::Exchange& exchange_;
@@ -105,6 +118,7 @@ class Flow final : public Interruptible, public Patrolled {
   // With a prefix: the Host that the service gets.
   std::string asked_host_;
   const Patience patience_;
+  const Effect effect_;
   const bool has_body_;
   const Upgrade upgrade_;
 

@@ -26,9 +26,13 @@ bool is_connection_field(std::string_view name) {
   return name.size() > 6 && equal_ignoring_case(name.substr(0, 6), "proxy-");
 }
 
+// Each field of a head is compared with each name in its Connection: a head full of both would hold
+// up the loop.
+constexpr size_t kMostNamed = 32;
+
 // The fields that Connection names, besides the usual words. Fields without which a request means
 // something else cannot be taken away by naming them.
-std::vector<std::string_view> named_by_connection(const http::Headers& headers) {
+Result<std::vector<std::string_view>> named_by_connection(const http::Headers& headers) {
   constexpr std::array<std::string_view, 6> kIgnored = {
       "close", "keep-alive", "upgrade", "host", "e2b-traffic-access-token", "x-access-token"};
   std::vector<std::string_view> named;
@@ -39,7 +43,11 @@ std::vector<std::string_view> named_by_connection(const http::Headers& headers) 
       const bool ignored =
           std::any_of(kIgnored.begin(), kIgnored.end(),
                       [&](std::string_view word) { return equal_ignoring_case(token, word); });
-      if (!token.empty() && !ignored) named.push_back(token);
+      if (token.empty() || ignored) continue;
+      if (named.size() == kMostNamed) {
+        return fail(Code::kInvalidArgument, "Connection names too many fields");
+      }
+      named.push_back(token);
     }
   }
   return named;
@@ -65,7 +73,7 @@ bool announces_body(const http::RequestHead& request) {
          request.headers.get("Content-Length").value_or("0") != "0";
 }
 
-http::RequestHead make_upstream_head(const http::RequestHead& request, Upgrade upgrade) {
+Result<http::RequestHead> make_upstream_head(const http::RequestHead& request, Upgrade upgrade) {
   const Target target = split_target(request.target);
   http::RequestHead head;
   head.method = request.method;
@@ -73,7 +81,7 @@ http::RequestHead make_upstream_head(const http::RequestHead& request, Upgrade u
   // "http://host" and "http://host?x" have an empty path, which is '/' in origin form.
   if (!target.authority.empty() && !head.target.starts_with('/')) head.target.insert(0, 1, '/');
 
-  const std::vector<std::string_view> named = named_by_connection(request.headers);
+  ALCOVE_TRY_ASSIGN(const auto named, named_by_connection(request.headers));
   bool has_host = false;
   for (const auto& [name, value] : request.headers) {
     if (is_connection_field(name) || is_named(named, name)) continue;
@@ -95,17 +103,21 @@ http::RequestHead make_upstream_head(const http::RequestHead& request, Upgrade u
   return head;
 }
 
-void clean_response_headers(http::ResponseHead& head) {
-  const std::vector<std::string_view> named = named_by_connection(head.headers);
-  const bool switching = head.status == 101;
+Result<void> clean_response_headers(http::ResponseHead& head) {
+  ALCOVE_TRY_ASSIGN(const auto named, named_by_connection(head.headers));
+  // 426 says by it which protocol it wants (RFC 9110, 15.5.22).
+  const bool keeps_upgrade = head.status == 101 || head.status == 426;
+  bool has_upgrade = false;
   http::Headers kept;
   for (const auto& [name, value] : head.headers) {
-    const bool of_upgrade = switching && equal_ignoring_case(name, "upgrade");
+    const bool of_upgrade = keeps_upgrade && equal_ignoring_case(name, "upgrade");
     if (!of_upgrade && (is_connection_field(name) || is_named(named, name))) continue;
+    has_upgrade |= of_upgrade;
     kept.add(name, value);
   }
-  if (switching) kept.add("Connection", "Upgrade");
+  if (head.status == 101 || has_upgrade) kept.add("Connection", "Upgrade");
   head.headers = std::move(kept);
+  return {};
 }
 
 bool is_idempotent(const http::RequestHead& request) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/result.h"
 #include "http/message.h"
 
 namespace alcove::gateway {
@@ -20,10 +21,12 @@ bool announces_body(const http::RequestHead& request);
 
 // The head as the service gets it: origin-form target, the same Host, without the fields that
 // belong to the client's own connection (RFC 9110, 7.6.1) and without framing, which is made anew.
-http::RequestHead make_upstream_head(const http::RequestHead& request, Upgrade upgrade);
+// kInvalidArgument if Connection names more fields than anybody has a use for.
+Result<http::RequestHead> make_upstream_head(const http::RequestHead& request, Upgrade upgrade);
 
 // Takes from a service's answer the fields that belong to the connection to it, and framing.
-void clean_response_headers(http::ResponseHead& head);
+// Errors as above.
+Result<void> clean_response_headers(http::ResponseHead& head);
 
 // GET and its like may be repeated when a kept connection turns out to be dead.
 bool is_idempotent(const http::RequestHead& request);

@@ -21,12 +21,15 @@ std::string_view service_path(const http::RequestHead& request, const ToSandbox&
   return split_target(request.target).path().substr(destination.prefix.size());
 }
 
-// Runs a command or code, or gives a shell its next line.
-bool may_start_service(uint16_t port, std::string_view path) {
-  if (port == kInterpreterPort) return path == "/execute";
-  return port == kAgentPort &&
-         (path == "/process.Process/Start" || path == "/process.Process/SendInput" ||
-          path == "/process.Process/StreamInput");
+// Running a command or code, or giving a shell its next line starts something.
+Effect effect_of(const http::RequestHead& request, const ToSandbox& destination) {
+  if (request.method != "POST") return Effect::kNone;
+  const std::string_view path = service_path(request, destination);
+  if (destination.port == kInterpreterPort && path == "/execute") return Effect::kStarts;
+  if (destination.port != kAgentPort) return Effect::kNone;
+  const bool starts = path == "/process.Process/Start" || path == "/process.Process/SendInput" ||
+                      path == "/process.Process/StreamInput";
+  return starts ? Effect::kStarts : Effect::kNone;
 }
 
 }  // namespace
@@ -38,10 +41,11 @@ Gateway::Gateway(boost::asio::io_context& loop, node::Node& node, GatewayOptions
                     .table = std::make_shared<TrafficTable>(loop.get_executor()),
                     .buffers = std::make_shared<BufferPool>(),
                     .patrol = std::make_shared<Patrol>(loop.get_executor()),
+                    .silence = std::make_shared<Patrol>(loop.get_executor(), options.silence),
+                    .recent_starts = std::move(options.recent_starts),
                     .waiting = std::move(options.waiting),
                     .tunnel_linger = options.tunnel_linger,
                     .descriptor_limit = options.descriptor_limit})),
-      recent_starts_(std::move(options.recent_starts)),
       file_urls_(options.file_urls ? std::move(options.file_urls)
                                    : std::make_shared<FileUrlFinder>(node)),
       clock_(options.clock != nullptr ? *options.clock : system_clock_) {}
@@ -81,9 +85,10 @@ Task<void> Gateway::forward(http::Exchange& exchange, ToSandbox destination) {
     (void)co_await exchange.respond(*std::move(refusal));
     co_return;
   }
-  note_start(request, destination);
+  const Effect effect = effect_of(request, destination);
   Flow flow(state_, exchange, state_->table->get(sandbox), std::move(destination),
-            patience_for(sandbox->record()));
+            effect == Effect::kStarts ? Patience::kStarting : patience_for(sandbox->record()),
+            effect);
   co_await flow.run();
 }
 
@@ -102,16 +107,9 @@ std::optional<http::Response> Gateway::refuse(const http::RequestHead& request,
                        destination.port);
 }
 
-void Gateway::note_start(const http::RequestHead& request, const ToSandbox& destination) {
-  if (request.method == "POST" &&
-      may_start_service(destination.port, service_path(request, destination))) {
-    recent_starts_->note(destination.id, std::chrono::steady_clock::now());
-  }
-}
-
 Patience Gateway::patience_for(const store::Sandbox& sandbox) const {
   const bool starting =
-      recent_starts_->within(sandbox.id, std::chrono::steady_clock::now(), kAfterCommand) ||
+      state_->recent_starts->within(sandbox.id, std::chrono::steady_clock::now(), kAfterCommand) ||
       clock_.now() - sandbox.started_at < kAfterBoot;
   return starting ? Patience::kStarting : Patience::kNone;
 }

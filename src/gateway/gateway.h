@@ -32,6 +32,9 @@ struct GatewayOptions {
   const Clock* clock = nullptr;
   // How long a switched connection is held of which one end has closed and the other is silent.
   std::chrono::milliseconds tunnel_linger = std::chrono::minutes(10);
+  // A stream that is silent for so long, or up to twice, gives back the buffer of its last burst:
+  // thousands may be open.
+  std::chrono::milliseconds silence = std::chrono::seconds(1);
   // See DialOptions.
   int descriptor_limit = std::numeric_limits<int>::max();
 };
@@ -42,7 +45,7 @@ class Gateway {
  public:
   // A closed port is answered at once, unless something in the sandbox may be about to open it:
   // then it is tried again for a second. That is the case for so long after a command was started
-  // through the gateway (any loop) ...
+  // through the gateway (any loop), got input or has ended ...
   static constexpr std::chrono::seconds kAfterCommand{10};
   // ... and after the sandbox itself was started.
   static constexpr std::chrono::seconds kAfterBoot{2};
@@ -56,6 +59,7 @@ class Gateway {
   Task<void> handle(http::Exchange& exchange, Route route);
 
   size_t idle_connections() const { return state_->table->idle_connections(); }
+  size_t large_buffers() const { return state_->buffers->large_in_use(); }
 
  private:
   Task<void> forward(http::Exchange& exchange, ToSandbox destination);
@@ -64,12 +68,10 @@ class Gateway {
   std::optional<http::Response> refuse(const http::RequestHead& request,
                                        const node::LiveSandboxPtr& sandbox,
                                        const ToSandbox& destination) const;
-  void note_start(const http::RequestHead& request, const ToSandbox& destination);
   Patience patience_for(const store::Sandbox& sandbox) const;
 
   node::Node& node_;
   std::shared_ptr<LoopState> state_;
-  std::shared_ptr<RecentStarts> recent_starts_;
   std::shared_ptr<FileUrlFinder> file_urls_;
   SystemClock system_clock_;
   const Clock& clock_;

@@ -325,6 +325,53 @@ TEST_F(GatewayLifeTest, TunnelsCarryBothWaysAndHalfClose) {
   EXPECT_EQ(client.read_to_end(), RawPeer::End::kClosed);
 }
 
+TEST_F(GatewayLifeTest, ASilentStreamGivesTheBufferOfItsLastBurstBack) {
+  replace_gateway({.silence = std::chrono::milliseconds(30)});
+  const auto wait_for_large = [&](size_t count) {
+    while (on_loop([this] { return gateway_->large_buffers(); }) != count) {
+      std::this_thread::yield();
+    }
+  };
+  const auto burst = [&](RawPeer& from, RawPeer& to) {
+    const std::string sent = cat(std::string(99'999, 'x'), "!");
+    do {
+      from.send(sent);
+      EXPECT_EQ(to.read_bytes(sent.size()), sent);
+    } while (on_loop([this] { return gateway_->large_buffers(); }) == 0);
+  };
+  // As often as it likes, and nothing is lost.
+  const auto check = [&](RawPeer& from, RawPeer& to) {
+    for (int i = 0; i < 2; ++i) {
+      burst(from, to);
+      wait_for_large(0);
+      from.send("ping");
+      EXPECT_EQ(to.read_bytes(4), "ping");
+    }
+  };
+  RawPeer client = connect();
+  client.send(request("GET /down"));
+  RawPeer service = service_.accept();
+  service.read_until("\r\n\r\n");
+  service.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
+  client.read_until("\r\n\r\n");
+  check(service, client);
+
+  client = connect();
+  client.send(request("POST /up", kServicePort, "Content-Length: 1000000000\r\n"));
+  service = service_.accept();
+  service.read_until("\r\n\r\n");
+  check(client, service);
+
+  client = connect();
+  client.send(request("GET /both", kServicePort, "Connection: Upgrade\r\nUpgrade: x\r\n"));
+  service = service_.accept();
+  service.read_until("\r\n\r\n");
+  service.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n");
+  client.read_until("\r\n\r\n");
+  check(client, service);
+  check(service, client);
+}
+
 TEST_F(GatewayLifeTest, ATunnelIsAskedForUnderTheMaskedHost) {
   const SandboxId id("imasked");
   const auto masked = make_sandbox(id, R"({"maskRequestHost":"dev.local:${PORT}"})");

@@ -18,7 +18,7 @@ void Patrol::remove(Patrolled& patrolled) {
 void Patrol::schedule() {
   if (scheduled_) return;
   scheduled_ = true;
-  timer_.expires_after(kRound);
+  timer_.expires_after(round_);
   timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (error || !self) return;

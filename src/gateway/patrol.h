@@ -36,7 +36,9 @@ class Patrol : public std::enable_shared_from_this<Patrol> {
  public:
   static constexpr std::chrono::milliseconds kRound{20};
 
-  explicit Patrol(const boost::asio::any_io_executor& executor) : timer_(executor) {}
+  explicit Patrol(const boost::asio::any_io_executor& executor,
+                  std::chrono::milliseconds round = kRound)
+      : timer_(executor), round_(round) {}
 
   void add(Patrolled& patrolled);
   // Takes it off the list; harmless if it is not on it.
@@ -50,6 +52,7 @@ class Patrol : public std::enable_shared_from_this<Patrol> {
   void walk();
 
   boost::asio::steady_timer timer_;
+  const std::chrono::milliseconds round_;
   // In the order they came.
   List list_;
   bool scheduled_ = false;

@@ -21,6 +21,15 @@ using testing::StartsWith;
 
 class ProxyTest : public GatewayTest {};
 
+// Nearly as much as fits into a head: names in Connection, and fields to compare them with.
+std::string named_fields() {
+  std::string lines = "Connection: a";
+  for (int i = 0; i < 15'000; ++i) lines += ",a";
+  lines += "\r\n";
+  for (int i = 0; i < 8'000; ++i) lines += "b:\r\n";
+  return lines;
+}
+
 TEST_F(ProxyTest, PassesRequestAndAnswer) {
   RawPeer client = connect();
   client.send(request("GET /a/b?c=d%20e", kServicePort, "X-Mine: 1\r\nConnection: keep-alive\r\n"));
@@ -413,6 +422,7 @@ TEST_F(ProxyTest, HostileAnswersAreRefused) {
            std::string("HTTP/1.1 200 OK\r\nX: a\nInjected: b\r\nContent-Length: 0\r\n\r\n"),
            std::string("HTTP/1.1 204 OK\r\nX: a\177b\r\n\r\n"),
            std::string("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+           "HTTP/1.1 200 OK\r\n" + named_fields() + "\r\n",
            "HTTP/1.1 200 OK\r\nX: " + huge + "\r\n\r\n",
            "HTTP/1.1 103 Early Hints\r\nX: " + huge + "\r\n\r\n",
            flood + "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
@@ -428,6 +438,30 @@ TEST_F(ProxyTest, HostileAnswersAreRefused) {
     EXPECT_THAT(page, HasSubstr("not valid HTTP")) << answer.substr(0, 80);
     EXPECT_THAT(page, Not(HasSubstr("Injected"))) << answer.substr(0, 80);
   }
+}
+
+TEST_F(ProxyTest, ARequestWhoseConnectionNamesThousandsOfFieldsIsRefused) {
+  RawPeer client = connect();
+  client.send(request("GET /x", kServicePort, named_fields()));
+  const std::string answer = client.read_until("\r\n\r\nBad Request");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(answer, HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_FALSE(service_.has_connection(0));
+}
+
+TEST_F(ProxyTest, UpgradeRequiredArrivesWithWhatItRequires) {
+  RawPeer client = connect();
+  client.send(request("GET /x"));
+  RawPeer service = service_.accept();
+  service.read_until("\r\n\r\n");
+  service.send(
+      "HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+      "Content-Length: 2\r\n\r\nno");
+  EXPECT_EQ(client.read_until("no"),
+            "HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Content-Length: 2\r\n\r\nno");
+  client.send(request("GET /next"));
+  service.read_until("\r\n\r\n");
 }
 
 TEST_F(ProxyTest, ABrokenChunkCutsTheAnswer) {

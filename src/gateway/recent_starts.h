@@ -13,9 +13,9 @@
 
 namespace alcove::gateway {
 
-// Remembers in which sandboxes something was started a moment ago, so that a port that is still
-// closed there may be about to open. Shared by all loops, without locks: a slot that two sandboxes
-// share costs one of them a few needless retries.
+// Remembers in which sandboxes something was started, got input or ended a moment ago, so that a
+// port that is still closed there may be about to open. Shared by all loops, without locks: a slot
+// that two sandboxes share costs one of them a few needless retries.
 class RecentStarts {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

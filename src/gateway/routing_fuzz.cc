@@ -51,7 +51,9 @@ http::RequestHead parse(std::string_view text) {
 void check_shared(const http::RequestHead& head, const ToSandbox& to) {
   check(to.prefix.starts_with(kPathRoot));
   check(split_target(head.target).path().starts_with(to.prefix));
-  http::RequestHead inside = make_upstream_head(head, Upgrade::kNone);
+  auto made = make_upstream_head(head, Upgrade::kNone);
+  if (!made) return;
+  http::RequestHead inside = *std::move(made);
   enter_shared(inside, to.prefix);
   check(inside.target.starts_with('/'));
   check(!inside.headers.has("Cookie") && inside.headers.count("X-Forwarded-Prefix") == 1);
@@ -95,19 +97,37 @@ void check_control_path(std::string_view path) {
   const auto segments = http::path_segments(path);
   if (!segments || segments->size() != 1) return;
   for (const std::string_view name :
-       {"init", "freeze", "unfreeze", "fsfreeze", "fsthaw", "collapse", "upgrade"}) {
+       {"init", "freeze", "unfreeze", "fsfreeze", "fsthaw", "collapse", "upgrade", "journal"}) {
     if (segments->front() == name) check(is_agent_control_path(path));
   }
 }
 
 void check_forwarding(const http::RequestHead& head) {
-  const http::RequestHead forwarded = make_upstream_head(head, requested_upgrade(head, 8000));
-  check(forwarded.headers.count("Host") == 1);
-  check(!forwarded.headers.has("Transfer-Encoding") && !forwarded.headers.has("Content-Length"));
-  check(!forwarded.headers.has("Proxy-Authorization"));
+  const auto forwarded = make_upstream_head(head, requested_upgrade(head, 8000));
+  if (!forwarded) return;
+  check(forwarded->headers.count("Host") == 1);
+  check(!forwarded->headers.has("Transfer-Encoding") && !forwarded->headers.has("Content-Length"));
+  check(!forwarded->headers.has("Proxy-Authorization"));
   // What OpenSSL is given as a name must not end earlier for it, and no address.
-  const std::string name = server_name(*forwarded.headers.get("Host"));
+  const std::string name = server_name(*forwarded->headers.get("Host"));
   check(name.size() < 256 && name.find_first_of(std::string_view("\0:[]/@ ", 8)) == name.npos);
+}
+
+// The request's fields serve as an answer's, too.
+void check_answer(const http::Headers& fields, int status) {
+  http::ResponseHead head{.status = status, .headers = fields};
+  if (!clean_response_headers(head)) return;
+  for (const auto& [name, value] : head.headers) {
+    check(name.size() < 7 || !equal_ignoring_case(std::string_view(name).substr(0, 6), "proxy-"));
+  }
+  for (const std::string_view name :
+       {"Transfer-Encoding", "Content-Length", "Keep-Alive", "TE", "Trailer"}) {
+    check(!head.headers.has(name));
+  }
+  const bool upgrades = status == 101 || (status == 426 && head.headers.has("Upgrade"));
+  check(head.headers.count("Connection") == (upgrades ? 1 : 0));
+  check(upgrades || !head.headers.has("Upgrade"));
+  if (upgrades) check(head.headers.get("Connection") == "Upgrade");
 }
 
 }  // namespace
@@ -118,5 +138,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check_route(head, {.domain = "alcove.localhost"});
   check_control_path(split_target(head.target).path());
   check_forwarding(head);
+  for (const int status : {101, 200, 426}) check_answer(head.headers, status);
   return 0;
 }

@@ -18,9 +18,11 @@ namespace asio = boost::asio;
 Task<void> Flow::tunnel(http::ResponseHead head) {
   // The watcher gives way: what the client sends now is data.
   co_await stop_sides();
+  if (auto cleaned = clean_answer(head); !cleaned) {
+    co_return co_await answer_failure(std::move(cleaned).error());
+  }
   tunneling_ = true;
   answering_ = true;
-  clean_answer(head);
   if (!co_await exchange_.start(std::move(head), /*length=*/0)) co_return cut();
 
   net::Stream& client = exchange_.raw_stream();
@@ -38,9 +40,13 @@ Task<void> Flow::tunnel(http::ResponseHead head) {
 
 Task<void> Flow::copy(net::Stream& from, net::Stream& to) {
   co_await asio::this_coro::throw_if_cancelled(false);
-  BodyBuffer buffer(loop_->buffers);
+  BodyBuffer buffer(loop_->buffers, loop_->silence);
   for (;;) {
-    const auto read = co_await from.read_some(buffer.span());
+    buffer.begin_read([&from] { from.cancel_read(); });
+    auto read = co_await from.read_some(buffer.span());
+    if (buffer.end_read(read) && !co_await is_canceled()) {
+      read = co_await from.read_some(buffer.span());
+    }
     // Processes that are killed with their sandbox seem to close in good order.
     if (!read || (*read == 0 && !traffic_->running())) co_return cut();
     if (*read == 0) {

@@ -24,6 +24,8 @@ class Exchange {
   virtual const RequestHead& request() const = 0;
   // Answers `Expect: 100-continue` at the first read.
   virtual BodyReader& body() = 0;
+  // Ends a read of the body under way with kCanceled; no byte is lost, and it may be read on.
+  virtual void cancel_read() = 0;
   // From now on reads of the body fail with kDeadlineExceeded when one waits longer than `idle`, or
   // at the end of `total`. Without this, they wait as the server's options say.
   virtual void limit_body_time(std::chrono::steady_clock::duration idle,

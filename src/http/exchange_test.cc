@@ -7,6 +7,9 @@
 
 #include <optional>
 
+#include <boost/asio/this_coro.hpp>
+
+#include "base/strings.h"
 #include "http/testing/raw_client.h"
 #include "net/notifier.h"
 #include "net/task_group.h"
@@ -18,6 +21,7 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::RawClient;
+using namespace std::string_view_literals;
 
 // Streams nothing until the client is gone.
 struct DisconnectHandler {
@@ -219,6 +223,59 @@ TEST(Exchange, MayAnswerBeforeTheBodyEnds) {
   EXPECT_THAT(client.read_through("abc\r\n"), HasSubstr("200 OK"));
   client.send("2\r\nde\r\n0\r\n\r\n");
   EXPECT_EQ(client.read_to_end(), "2\r\nde\r\n0\r\n\r\n");
+}
+
+TEST(Exchange, AnAnswerLosesNothingOfTheBodyThatIsReadBesideIt) {
+  RawClient client(answer_early);
+  // Received as a whole, and read in two parts with the answer's head in between.
+  for (const std::string_view body :
+       {"Content-Length: 26\r\n\r\nabcdefghijklmnopqrstuvwxyz",
+        "Transfer-Encoding: chunked\r\n\r\n1a\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n"}) {
+    client.send(cat("POST / HTTP/1.1\r\nHost: x\r\n", body));
+    EXPECT_EQ(client.read_through("0\r\n\r\n"),
+              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+              "10\r\nabcdefghijklmnop\r\na\r\nqrstuvwxyz\r\n0\r\n\r\n");
+  }
+}
+
+// Ends each read that waits, and reads on.
+Task<void> read_with_breaks(Exchange& exchange) {
+  net::TaskGroup tasks(co_await boost::asio::this_coro::executor);
+  tasks.spawn([](Exchange& read) -> Task<void> {
+    for (;;) {
+      co_await net::yield();
+      read.cancel_read();
+    }
+  }(exchange));
+  std::string body;
+  int breaks = 0;
+  for (;;) {
+    char buffer[16];
+    const auto count = co_await exchange.body().read(buffer);
+    if (count && *count == 0) break;
+    if (count) body.append(buffer, *count);
+    if (!count) EXPECT_EQ(count.error().code(), Code::kCanceled);
+    breaks += count ? 0 : 1;
+  }
+  co_await tasks.stop();
+  (void)co_await exchange.respond(
+      {.status = 200, .headers = {}, .body = cat(body, breaks > 0 ? " with breaks" : "")});
+}
+
+TEST(Exchange, AReadThatIsEndedLosesNothing) {
+  RawClient client(read_with_breaks);
+  for (const bool tls : {false, true}) {
+    if (tls) client.use_tls();
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n");
+    for (const std::string_view part : {"ab", "cd", "ef"}) client.send(part);
+    EXPECT_THAT(client.read_through("breaks"), EndsWith("\r\n\r\nabcdef with breaks"));
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (const char c : "3\r\nabc\r\n14\r\ndefghijklmnopqrstuvw\r\n0\r\n\r\n"sv) {
+      client.send(std::string_view(&c, 1));
+    }
+    EXPECT_THAT(client.read_through("breaks"),
+                EndsWith("\r\n\r\nabcdefghijklmnopqrstuvw with breaks"));
+  }
 }
 
 Task<void> answer_large(Exchange& exchange) {

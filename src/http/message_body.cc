@@ -93,6 +93,26 @@ Error MessageBody::broken(std::string message) {
   return *failure_;
 }
 
+bool MessageBody::is_received() const {
+  if (complete_ || failure_) return complete_;
+  if (framing_.kind == Framing::Kind::kLength) return not_received() == 0;
+  if (framing_.kind != Framing::Kind::kChunked) return false;
+  // Tried on a copy: the bytes are still to be read.
+  ChunkDecoder decoder = decoder_;
+  std::array<char, 4096> unused;
+  std::string_view data = buffer_.data();
+  while (!data.empty() && !decoder.done()) {
+    const ChunkDecoder::Step step = decoder.decode(data, unused);
+    if (!step.valid) return false;
+    data.remove_prefix(step.consumed);
+  }
+  return decoder.done();
+}
+
+uint64_t MessageBody::not_received() const {
+  return remaining_ - std::min<uint64_t>(remaining_, buffer_.size());
+}
+
 void MessageBody::discard_received() {
   std::array<char, 4096> unused;
   while (!complete_ && !failure_ && !buffer_.empty()) {

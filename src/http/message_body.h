@@ -26,9 +26,12 @@ class MessageBody final : public BodyReader {
   // True when the end was reached: the next byte in the buffer belongs to another message.
   bool complete() const { return complete_; }
   Framing::Kind kind() const { return framing_.kind; }
-  // Bytes of a body with a known length that were not read.
-  uint64_t remaining() const { return remaining_; }
-  // Throws away what has already been received, without waiting for more.
+  // True if the rest was received, too, and reading it needs no wait.
+  bool is_received() const;
+  // Bytes of a body with a known length that were not received.
+  uint64_t not_received() const;
+  // Throws away what has already been received, without waiting for more. Only when nobody reads
+  // any more.
   void discard_received();
 
  private:

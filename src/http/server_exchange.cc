@@ -75,13 +75,12 @@ bool ServerExchange::client_is_done() const {
   return fd >= 0 && ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-bool ServerExchange::can_keep_alive() {
+bool ServerExchange::can_keep_alive() const {
   if (io_->closing || io_->peer_gone) return false;
-  body_.discard_received();
-  if (body_.complete()) return true;
+  if (body_.is_received()) return true;
   // Whether a client that still waits for 100-continue will send its body is not known.
   if (expects_continue_) return false;
-  return body_.kind() == Framing::Kind::kLength && body_.remaining() <= io_->options.drain_limit;
+  return body_.kind() == Framing::Kind::kLength && body_.not_received() <= io_->options.drain_limit;
 }
 
 Result<void> ServerExchange::prepare_head(const ResponseHead& head, BodyLength length,
@@ -104,8 +103,9 @@ Result<void> ServerExchange::prepare_head(const ResponseHead& head, BodyLength l
   keep_alive_ = keep_alive_ && (tunnel_ || can_keep_alive());
 
   append_status_line(out, head.status);
-  // "Connection" is ours, except that a tunnel names its protocol there.
-  ALCOVE_TRY(append_fields(out, head.headers, tunnel_ ? "" : "Connection"));
+  // "Connection" is ours, except that it must announce the Upgrade of 101 and 426.
+  const bool upgrades = tunnel_ || head.status == 426;
+  ALCOVE_TRY(append_fields(out, head.headers, upgrades ? "" : "Connection"));
   if (!no_body) {
     if (length) {
       out += cat("Content-Length: ", *length, "\r\n");
@@ -277,6 +277,8 @@ Task<void> ServerExchange::end_watch() {
 }
 
 Task<bool> ServerExchange::drain_body() {
+  // Not earlier: a handler may read the body while it answers.
+  body_.discard_received();
   io_->stream->set_read_deadline(std::chrono::steady_clock::now() + kDrainTime);
   std::array<char, 4096> unused;
   uint64_t drained = 0;

@@ -23,6 +23,7 @@ class ServerExchange final : public Exchange, private BodyReader {
 
   const RequestHead& request() const override { return head_; }
   BodyReader& body() override { return *this; }
+  void cancel_read() override { io_->stream->cancel_read(); }
   void limit_body_time(std::chrono::steady_clock::duration idle,
                        std::chrono::steady_clock::duration total) override;
   std::string peer_address() const override { return io_->stream->peer_address(); }
@@ -64,7 +65,7 @@ class ServerExchange final : public Exchange, private BodyReader {
   // True if the client wanted the connection to end here, and has sent nothing that is unread.
   bool client_is_done() const;
   // False if the request's body makes the next request unreachable.
-  bool can_keep_alive();
+  bool can_keep_alive() const;
   Task<Result<void>> send(std::span<const std::string_view> pieces);
   // Counts body bytes of an answer with a known length; an error if there are too many.
   Result<void> take_length(uint64_t count);

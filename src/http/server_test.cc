@@ -170,6 +170,8 @@ TEST(Server, DrainsAReceivedChunkedBody) {
   client.send(
       "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
   EXPECT_THAT(client.read_through("no"), Not(HasSubstr("Connection: close")));
+  client.send("POST /2 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+  EXPECT_THAT(client.read_through("no"), HasSubstr("Connection: close\r\n"));
 }
 
 TEST(Server, AnnouncesTheCloseOfALargeUnreadBody) {
@@ -287,6 +289,12 @@ TEST(Server, DropsSlowHeadsOfTls) {
 TEST(Server, ClosesIdleConnections) {
   RawClient client(echo, {.idle_timeout = std::chrono::seconds(0)});
   EXPECT_EQ(client.read_to_end(), "");
+}
+
+TEST(Server, IdleConnectionsOutliveTheClientsPools) {
+  // The official clients keep connections for 300 s: the end must not come from here, just as one
+  // is used again.
+  EXPECT_GE(ServerOptions{}.idle_timeout, std::chrono::seconds(640));
 }
 
 TEST(Server, LimitsTheWaitForABody) {

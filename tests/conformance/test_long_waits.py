@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the alcove authors
 """What happens, or must not happen, after a minute and more: idle streams stay open, stalled uploads
-do not, results are forgotten. All at the same time, and only in the full tier or by name."""
+do not, results are forgotten, connections are used again. All at the same time, and only in the full
+tier or by name."""
 
 import asyncio
+import http.client
 import os
 import time
+import urllib.parse
 
 import e2b
 import pytest
 from e2b import CommandExitException, NotFoundException
-from harness import eventually, requires
+from harness import BY_DOMAIN, SANDBOX_URL, eventually, requires, trusted
 from hostile import dial, to_agent
 
 pytestmark = [
     pytest.mark.wire,
-    pytest.mark.limit(400),
-    pytest.mark.skipif(os.environ.get("ALCOVE_LOAD") != "full", reason="takes two minutes (./dev test --full)"),
+    pytest.mark.limit(600),
+    pytest.mark.skipif(os.environ.get("ALCOVE_LOAD") != "full", reason="takes five minutes (./dev test --full)"),
 ]
 
 _LONG = 130
+_POOLED = 310
 
 
 async def _silent_command(sandbox):
@@ -91,6 +95,27 @@ async def _slow_upload_is_not(sandbox):
     assert await sandbox.files.read("/tmp/slow") == "xxxx"
 
 
+def _use_again(connection, host, pause):
+    """Two requests for the agent over one connection, with a pause between them."""
+    connection.connect()
+    socket = connection.sock
+    for wait in (pause, 0):
+        connection.request("GET", "/health", headers={"Host": host})
+        reply = connection.getresponse()
+        assert (reply.status, reply.read(), connection.sock) == (204, b"", socket)
+        time.sleep(wait)
+    connection.close()
+
+
+async def _idle_connections_outlive_the_clients_pools(sandbox):
+    """The clients keep theirs for 300 s."""
+    origin = urllib.parse.urlsplit(SANDBOX_URL)
+    host = f"49983-{sandbox.sandbox_id}.{BY_DOMAIN['E2B_DOMAIN']}"
+    plain = http.client.HTTPConnection(origin.hostname, origin.port, timeout=10)
+    tls = http.client.HTTPSConnection(host, timeout=10, context=trusted())
+    await asyncio.gather(*(asyncio.to_thread(_use_again, connection, host, _POOLED) for connection in (plain, tls)))
+
+
 @requires(2, 58, why="has no stream_input")
 async def test_long_waits():
     sandbox = await e2b.AsyncSandbox.create(timeout=600)
@@ -105,6 +130,7 @@ async def test_long_waits():
                     _results_are_kept_for_half_a_minute,
                     _stalled_upload_is_cut,
                     _slow_upload_is_not,
+                    _idle_connections_outlive_the_clients_pools,
                 )
             )
         )

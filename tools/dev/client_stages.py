@@ -133,9 +133,11 @@ def is_conformance(stem):
     return bool(_python_files(_CONFORMANCE, (stem,)) or _node_files((stem,)))
 
 
-def suites(generation, mode, environ, *, quick=False, only=(), extra=()):
+def suites(generation, mode, environ, *, quick=False, full=False, only=(), extra=()):
     """The Python and the Node suite of one generation in one mode, as (stage name, function that runs it)."""
     suite = generation.suites.get(mode)
+    if full:
+        suite = generation.full_tier.get(mode, suite)
     if not suite or (quick and mode != "tls"):
         return []
     if quick and suite == "full":

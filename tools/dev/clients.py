@@ -27,6 +27,7 @@ class Generation:
     python: tuple
     npm: tuple
     suites: dict  # by mode, "plain" or "tls": "full", "smoke" or "walk"
+    full_tier: dict  # the same, where the full tier runs something else
     skip: str  # why it is not run; empty: it is
 
     @property
@@ -45,6 +46,7 @@ def generations():
             python=tuple(entry["python"]),
             npm=tuple(entry["npm"]),
             suites={mode: entry[mode] for mode in MODES if mode in entry},
+            full_tier={mode: entry[f"{mode}_full_tier"] for mode in MODES if f"{mode}_full_tier" in entry},
             skip=entry.get("skip", ""),
         )
         for entry in _load()["generation"]

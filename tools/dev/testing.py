@@ -66,7 +66,7 @@ class Plan:
     quick: bool = False
     fuzz_seconds: int = _FUZZ_SECONDS
     chaos_rounds: int = _CHAOS_ROUNDS
-    full_load: bool = False  # the large counts of the load tests
+    full_load: bool = False  # the large counts of the load tests, and what clients run in the full tier only
     server_env: Path = None  # use this running server instead of an own one
     pytest: tuple = ()  # further arguments for pytest
 
@@ -280,7 +280,7 @@ class Run:
     def _clients(self, generation, environs, record):
         """The suites of one generation, which fill its record. Returns False if one failed."""
         passed = True
-        chosen = {"quick": self.plan.quick, "only": self.plan.files, "extra": self.plan.pytest}
+        chosen = {"quick": self.plan.quick, "full": self.plan.full_load, "only": self.plan.files, "extra": self.plan.pytest}
         with tempfile.TemporaryDirectory(prefix="alcove-compat-") as notes:
             for mode, environ in environs.items():
                 for title, work in client_stages.suites(generation, mode, environ | {"ALCOVE_RECORD": notes}, **chosen):
