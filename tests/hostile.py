@@ -4,13 +4,14 @@
 the server uses meanwhile."""
 
 import contextlib
+import functools
 import json
 import os
 import socket
 import urllib.parse
 from pathlib import Path
 
-from harness import SANDBOX_URL, server_pid, to_sandbox
+from harness import BY_DOMAIN, SANDBOX_URL, server_pid, to_sandbox, trusted
 
 AGENT_PORT = 49983
 JSON = {"Content-Type": "application/json"}
@@ -33,6 +34,16 @@ class Usage:
 def dial(url=SANDBOX_URL, timeout=10):
     target = urllib.parse.urlsplit(url)
     return socket.create_connection((target.hostname, target.port), timeout=timeout)
+
+
+def dial_tls(timeout=10):
+    """The same port over TLS, handshaken."""
+    name = BY_DOMAIN["E2B_DOMAIN"].partition(":")[0]
+    return _trusted().wrap_socket(dial(timeout=timeout), server_hostname=f"api.{name}")
+
+
+# Reading all certificates takes longer than a handshake.
+_trusted = functools.cache(trusted)
 
 
 def drain(connection):

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "api/json_reply.h"
+#include "api/sandbox_view.h"
 #include "api/services.h"
 #include "base/log.h"
 #include "base/sha256.h"
@@ -45,6 +47,28 @@ http::Response repeat(const store::KeyedCreate& known, const std::string& finger
 }
 
 }  // namespace
+
+http::Response created(const store::Sandbox& record, const Settings& settings) {
+  return json_response(201, show_handle(record, settings));
+}
+
+Result<void> settle_interrupted_creates(store::Store& store, const Settings& settings) {
+  ALCOVE_TRY_ASSIGN(const auto interrupted, store.list_unanswered_creates());
+  if (interrupted.empty()) return {};
+  ALCOVE_TRY_ASSIGN(const auto recorded, store.list_sandboxes());
+  for (const store::KeyedCreate& create : interrupted) {
+    if (create.sandbox.empty()) continue;
+    const auto made = std::ranges::find(recorded, create.sandbox, &store::Sandbox::id);
+    if (made != recorded.end()) {
+      ALCOVE_TRY(store.finish_keyed_create(create.team, create.key, created(*made, settings).body));
+      continue;
+    }
+    // One that has been and ended is not made again.
+    ALCOVE_TRY_ASSIGN(const auto ended, store.find_ended_sandbox(create.sandbox));
+    if (!ended) ALCOVE_TRY(store.release_keyed_create(create.team, create.key));
+  }
+  return {};
+}
 
 // Counts a create as under way until it is destroyed, unless another one with the key already is.
 class KeyedCreates::Mark {
@@ -89,15 +113,17 @@ std::string create_fingerprint(std::string_view route, std::string_view body) {
 }
 
 Task<http::Response> KeyedCreates::answer(TeamId team, std::string key, std::string fingerprint,
-                                          std::function<Task<http::Response>()> create) {
+                                          std::function<Task<http::Response>(SandboxId)> create) {
   const Id id(std::move(team), std::move(key));
   const Mark mark(*this, id, fingerprint);
   if (mark.other()) co_return *mark.other() == fingerprint ? in_progress() : mismatch();
 
   const WallTime now = clock_.now();
+  const SandboxId sandbox = make_sandbox_id();
   store::KeyedCreate record{.team = id.first,
                             .key = id.second,
                             .fingerprint = fingerprint,
+                            .sandbox = sandbox,
                             .answer = std::nullopt,
                             .begun_at = now};
   const auto known = co_await pool_.run([&store = store_, record = std::move(record), now] {
@@ -108,7 +134,7 @@ Task<http::Response> KeyedCreates::answer(TeamId team, std::string key, std::str
   }
   if (*known) co_return repeat(**known, fingerprint);
 
-  http::Response response = co_await create();
+  http::Response response = co_await create(sandbox);
   co_await settle(id, response);
   co_return response;
 }

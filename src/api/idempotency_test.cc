@@ -43,6 +43,17 @@ class Idempotency : public ApiTest {
     EXPECT_EQ(reply.field("error_code"), error_code);
   }
 
+  // What a server leaves that dies between the claim and the answer.
+  void begin_keyed(const std::string& key, SandboxId sandbox) {
+    ASSERT_TRUE(store_.begin_keyed_create({.team = key_.team.id,
+                                           .key = key,
+                                           .fingerprint = create_fingerprint("v2", kBody),
+                                           .sandbox = std::move(sandbox),
+                                           .answer = std::nullopt,
+                                           .begun_at = clock_.now()},
+                                          clock_.now()));
+  }
+
   // Makes every later call of that name to the store fail until it is taken back.
   void break_store(std::string_view name) {
     store_.before_call = [name](std::string_view call) -> Result<void> {
@@ -81,8 +92,9 @@ TEST_F(Idempotency, AnswerOutlivesTheApi) {
   ASSERT_EQ(first.status, 201);
   KeyedCreates after_restart(store_, pool_, clock_);
   const auto again = net::testing::run(
-      loop_, after_restart.answer(key_.team.id, "k", create_fingerprint("v2", kBody),
-                                  []() -> Task<http::Response> { co_return no_content(); }));
+      loop_,
+      after_restart.answer(key_.team.id, "k", create_fingerprint("v2", kBody),
+                           [](SandboxId) -> Task<http::Response> { co_return no_content(); }));
   EXPECT_EQ(again.status, 201);
   EXPECT_EQ(again.body, first.text);
 }
@@ -186,14 +198,60 @@ TEST_F(Idempotency, CreateUnderWayIs409) {
   EXPECT_EQ(node_.list().size(), 1u);
 }
 
-TEST_F(Idempotency, CreateThatACrashCutShortIsSaidToBeUnknown) {
-  // What a server leaves that dies between the claim and the answer.
-  ASSERT_TRUE(store_.begin_keyed_create({.team = key_.team.id,
-                                         .key = "k",
-                                         .fingerprint = create_fingerprint("v2", kBody),
-                                         .answer = std::nullopt,
-                                         .begun_at = clock_.now()},
-                                        clock_.now()));
+TEST_F(Idempotency, CreateWhoseSandboxIsRecordedIsAnsweredByTheNextStart) {
+  break_store("finish_keyed_create");
+  const Reply first = create("k", R"({"templateID":"base","secure":true})");
+  ASSERT_EQ(first.status, 201) << first.text;
+  store_.before_call = nullptr;
+  const SandboxId id(first.field("sandboxID"));
+  ASSERT_TRUE(store_.put_sandbox(node_.find(id)->record()));
+  // The next server.
+  ASSERT_TRUE(settle_interrupted_creates(store_, {}));
+  const Reply again = create("k", R"({"templateID":"base","secure":true})");
+  EXPECT_EQ(again.status, 201);
+  EXPECT_EQ(again.text, first.text);
+  EXPECT_EQ(node_.list().size(), 1u);
+}
+
+TEST_F(Idempotency, CreateThatLeftNothingIsFreedByTheNextStart) {
+  begin_keyed("k", SandboxId("i1"));
+  expect_code(create("k"), 409, "idempotency_outcome_unknown");
+  ASSERT_TRUE(settle_interrupted_creates(store_, {}));
+  EXPECT_EQ(create("k").status, 201);
+  EXPECT_EQ(node_.list().size(), 1u);
+}
+
+TEST_F(Idempotency, CreateWhoseSandboxHasEndedIsNotCarriedOutAgain) {
+  begin_keyed("k", SandboxId("i1"));
+  ASSERT_TRUE(store_.end_sandbox(
+      {.id = SandboxId("i1"), .team = key_.team.id, .ended_at = clock_.now(), .log = ""}));
+  ASSERT_TRUE(settle_interrupted_creates(store_, {}));
+  expect_code(create("k"), 409, "idempotency_outcome_unknown");
+  EXPECT_TRUE(node_.list().empty());
+}
+
+TEST_F(Idempotency, AnswersAreLeftAloneByTheNextStart) {
+  const Reply first = create("k");
+  ASSERT_EQ(first.status, 201);
+  ASSERT_TRUE(settle_interrupted_creates(store_, {}));
+  EXPECT_EQ(create("k").text, first.text);
+}
+
+TEST_F(Idempotency, TheSandboxIsChosenBeforeItIsMade) {
+  std::optional<SandboxId> chosen;
+  store_.before_call = [&](std::string_view call) {
+    if (call == "finish_keyed_create") {
+      store_.before_call = nullptr;
+      chosen = store_.list_unanswered_creates().value().at(0).sandbox;
+    }
+    return Result<void>{};
+  };
+  EXPECT_EQ(SandboxId(create("k").field("sandboxID")), chosen);
+}
+
+TEST_F(Idempotency, CreateThatAnOlderVersionWasCutShortInIsSaidToBeUnknown) {
+  begin_keyed("k", SandboxId());
+  ASSERT_TRUE(settle_interrupted_creates(store_, {}));
   const Reply reply = create("k");
   expect_code(reply, 409, "idempotency_outcome_unknown");
   EXPECT_EQ(reply.header("Should-Retry"), "false");
@@ -204,7 +262,7 @@ TEST_F(Idempotency, CreateThatThrowsIsSaidToBeUnknown) {
   KeyedCreates creates(store_, pool_, clock_);
   EXPECT_THROW(
       net::testing::run(loop_, creates.answer(key_.team.id, "k", create_fingerprint("v2", kBody),
-                                              []() -> Task<http::Response> {
+                                              [](SandboxId) -> Task<http::Response> {
                                                 throw std::runtime_error("cut short");
                                                 co_return no_content();
                                               })),

@@ -26,8 +26,7 @@ json::object show_identity(const store::Sandbox& record, const Settings& setting
 
 }  // namespace
 
-json::object show_handle(const node::LiveSandbox& sandbox, const Settings& settings) {
-  const store::Sandbox& record = sandbox.record();
+json::object show_handle(const store::Sandbox& record, const Settings& settings) {
   json::object out = show_identity(record, settings);
   if (record.secure) out["envdAccessToken"] = record.envd_token;
   if (!record.traffic_token.empty()) out["trafficAccessToken"] = record.traffic_token;

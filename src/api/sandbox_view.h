@@ -13,7 +13,7 @@ namespace alcove::api {
 // null, and on the absence of any of the others.
 
 // Answer of create and connect ("Sandbox").
-boost::json::object show_handle(const node::LiveSandbox& sandbox, const Settings& settings);
+boost::json::object show_handle(const store::Sandbox& record, const Settings& settings);
 // Element of a list ("ListedSandbox").
 boost::json::object show_listed(const node::LiveSandbox& sandbox, const Settings& settings);
 // Answer of get ("SandboxDetail").

@@ -33,9 +33,11 @@ ApiResult<CatalogEntryPtr> find_template(const Services& services, const Call& c
   return entry;
 }
 
-node::CreateRequest make_request(const Call& call, CreateBody create, const CatalogEntry& entry) {
+node::CreateRequest make_request(const Call& call, SandboxId id, CreateBody create,
+                                 const CatalogEntry& entry) {
   using Access = node::CreateRequest::Access;
   node::CreateRequest request;
+  request.id = std::move(id);
   request.team = call.principal.team;
   request.template_record = entry.record;
   request.timeout = create.timeout;
@@ -63,25 +65,26 @@ http::Response create_failed(const Error& error) {
        "sandbox_create_failed"});
 }
 
-Task<http::Response> create_new(Services& services, const Call& call, Generation generation) {
+Task<http::Response> create_new(Services& services, const Call& call, Generation generation,
+                                SandboxId id) {
   auto create = parse_create_body(call.body, generation, services.settings.max_timeout);
   if (!create) co_return error_response(create.error());
   const auto entry = find_template(services, call, *create);
   if (!entry) co_return error_response(entry.error());
-  auto request = make_request(call, *std::move(create), **entry);
+  auto request = make_request(call, std::move(id), *std::move(create), **entry);
   const auto sandbox = co_await services.node.create(std::move(request));
   if (!sandbox) co_return create_failed(sandbox.error());
-  co_return json_response(201, show_handle(**sandbox, services.settings));
+  co_return created((*sandbox)->record(), services.settings);
 }
 
 Task<http::Response> create_sandbox(Services& services, const Call& call, Generation generation) {
   const auto key = read_idempotency_key(call.head.headers);
   if (!key) co_return error_response(key.error());
-  if (!*key) co_return co_await create_new(services, call, generation);
+  if (!*key) co_return co_await create_new(services, call, generation, make_sandbox_id());
   const std::string_view route = generation == Generation::kV1 ? "v1" : "v2";
   co_return co_await services.keyed_creates.answer(
       call.principal.team, **key, create_fingerprint(route, call.body),
-      [&] { return create_new(services, call, generation); });
+      [&](SandboxId id) { return create_new(services, call, generation, std::move(id)); });
 }
 
 }  // namespace

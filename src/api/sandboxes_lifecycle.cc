@@ -57,7 +57,7 @@ Task<http::Response> connect_sandbox(Services& services, const Call& call, Gener
   const auto extended = co_await services.node.extend_end(sandbox.record().id,
                                                           capped_end(services, sandbox, *timeout));
   if (!extended) co_return end_not_moved(sandbox, extended.error());
-  co_return json_response(200, show_handle(sandbox, services.settings));
+  co_return json_response(200, show_handle(sandbox.record(), services.settings));
 }
 
 }  // namespace

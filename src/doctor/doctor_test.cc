@@ -94,8 +94,9 @@ TEST(Doctor, EachFeatureThatIsNotThereIsExplained) {
                            Case{Feature::kOverlay, "overlayfs", Verdict::kMissing},
                            Case{Feature::kSeccomp, "seccomp", Verdict::kMissing},
                            Case{Feature::kPidfd, "pidfd", Verdict::kMissing},
-                           Case{Feature::kNftables, "nftables", Verdict::kWarning},
-                           Case{Feature::kTproxy, "nftables", Verdict::kWarning},
+                           Case{Feature::kNftables, "nftables", Verdict::kMissing},
+                           Case{Feature::kReject, "nftables", Verdict::kMissing},
+                           Case{Feature::kTproxy, "nftables", Verdict::kMissing},
                            Case{Feature::kQueue, "NFQUEUE", Verdict::kWarning}}) {
     FakeSystem system;
     system.broken[each.feature] = EPERM;

@@ -201,20 +201,28 @@ Finding check_pidfd(const System& system) {
                  "use Linux 5.3 or newer without a filter of pidfd_open");
 }
 
+// All rule sets have these; a kernel that refuses one of them gives no sandbox its network.
 Finding check_nftables(const System& system) {
-  constexpr const char* kLost = "sandboxes have no access to the internet";
-  const auto tables = system.try_feature(Feature::kNftables);
-  if (!tables) {
-    return warning("nftables", tables.error().message(), kLost,
-                   "modprobe nf_tables, or a kernel with CONFIG_NF_TABLES and "
-                   "CONFIG_NF_TABLES_INET");
+  struct Part {
+    Feature feature;
+    std::string_view name;
+    const char* remedy;
+  };
+  constexpr Part kParts[] = {
+      {Feature::kNftables, "tables of IPv4 and IPv6",
+       "modprobe nf_tables, or a kernel with CONFIG_NF_TABLES and CONFIG_NF_TABLES_INET"},
+      {Feature::kReject, "reject",
+       "modprobe nft_reject_inet, or a kernel with CONFIG_NFT_REJECT_INET"},
+      {Feature::kTproxy, "tproxy for IPv4 and IPv6",
+       "modprobe nft_tproxy, or a kernel with CONFIG_NFT_TPROXY and CONFIG_NF_TABLES_IPV6"},
+  };
+  for (const Part& part : kParts) {
+    const auto tried = system.try_feature(part.feature);
+    if (tried) continue;
+    return missing("nftables", cat("no ", part.name, ": ", tried.error().message()), kNoSandbox,
+                   part.remedy);
   }
-  const auto tproxy = system.try_feature(Feature::kTproxy);
-  if (!tproxy) {
-    return warning("nftables", cat("no tproxy: ", tproxy.error().message()), kLost,
-                   "modprobe nft_tproxy, or a kernel with CONFIG_NFT_TPROXY");
-  }
-  return ok("nftables", "with tproxy");
+  return ok("nftables", "with reject and tproxy");
 }
 
 Finding check_queue(const System& system) {

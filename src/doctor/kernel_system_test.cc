@@ -43,7 +43,7 @@ TEST(ThisMachine, EverythingThatSandboxesNeedWorksAndLeavesNothing) {
        {Feature::kUserNamespace, Feature::kPidNamespace, Feature::kMountNamespace,
         Feature::kNetworkNamespace, Feature::kUtsNamespace, Feature::kIpcNamespace,
         Feature::kCgroupNamespace, Feature::kTimeNamespace, Feature::kOverlay, Feature::kSeccomp,
-        Feature::kPidfd, Feature::kNftables, Feature::kTproxy, Feature::kQueue}) {
+        Feature::kPidfd, Feature::kNftables, Feature::kReject, Feature::kTproxy, Feature::kQueue}) {
     const auto tried = machine->try_feature(feature);
     EXPECT_TRUE(tried) << static_cast<int>(feature) << ": " << tried.error().message();
   }

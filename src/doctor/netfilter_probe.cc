@@ -26,11 +26,11 @@ namespace {
 // A transaction of nf_tables: messages between a begin and an end mark.
 class Batch {
  public:
-  Batch() { mark(NFNL_MSG_BATCH_BEGIN); }
+  explicit Batch(uint8_t family) : family_(family) { mark(NFNL_MSG_BATCH_BEGIN); }
 
   void begin(uint16_t type, uint16_t flags) {
     start(static_cast<uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | type),
-          static_cast<uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags), NFPROTO_IPV4, 0);
+          static_cast<uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags), family_, 0);
   }
   void end() { set_size<uint32_t>(message_); }
 
@@ -40,6 +40,7 @@ class Batch {
     close(at);
   }
   void add_text(uint16_t type, std::string_view value) { add(type, std::string(value) + '\0'); }
+  void add_u8(uint16_t type, uint8_t value) { add(type, std::string(1, static_cast<char>(value))); }
   void add_u32(uint16_t type, uint32_t value) {
     const uint32_t wire = htonl(value);
     add(type, {reinterpret_cast<const char*>(&wire), sizeof wire});
@@ -112,6 +113,7 @@ class Batch {
     std::memcpy(text_.data() + at, &size, sizeof size);
   }
 
+  const uint8_t family_;
   std::string text_;
   size_t message_ = 0;
   uint32_t sequence_ = 0;
@@ -130,8 +132,8 @@ void add_expression(Batch& batch, std::string_view name, const std::function<voi
 }
 
 // A table, a chain of incoming packets and one rule in it; no rule if `expressions` is empty.
-int try_rule(const std::function<void(Batch&)>& expressions) {
-  Batch batch;
+int try_rule(uint8_t family, const std::function<void(Batch&)>& expressions) {
+  Batch batch(family);
   batch.begin(NFT_MSG_NEWTABLE, NLM_F_CREATE);
   batch.add_text(NFTA_TABLE_NAME, kTable);
   batch.end();
@@ -154,21 +156,31 @@ int try_rule(const std::function<void(Batch&)>& expressions) {
   return batch.send();
 }
 
-int try_tproxy() {
-  return try_rule([](Batch& batch) {
+// A table of both families may lack what a table of one has; sandboxes have the former.
+int try_tproxy(uint8_t family) {
+  return try_rule(NFPROTO_INET, [family](Batch& batch) {
     add_expression(batch, "immediate", [&] {
       batch.add_u32(NFTA_IMMEDIATE_DREG, NFT_REG_1);
       batch.nest(NFTA_IMMEDIATE_DATA, [&] { batch.add_u16(NFTA_DATA_VALUE, 15001); });
     });
     add_expression(batch, "tproxy", [&] {
-      batch.add_u32(NFTA_TPROXY_FAMILY, NFPROTO_IPV4);
+      batch.add_u32(NFTA_TPROXY_FAMILY, family);
       batch.add_u32(NFTA_TPROXY_REG_PORT, NFT_REG_1);
     });
   });
 }
 
+int try_reject(uint32_t type, uint8_t code) {
+  return try_rule(NFPROTO_INET, [type, code](Batch& batch) {
+    add_expression(batch, "reject", [&] {
+      batch.add_u32(NFTA_REJECT_TYPE, type);
+      batch.add_u8(NFTA_REJECT_ICMP_CODE, code);
+    });
+  });
+}
+
 int try_own_queue() {
-  return try_rule([](Batch& batch) {
+  return try_rule(NFPROTO_INET, [](Batch& batch) {
     add_expression(batch, "queue", [&] {
       batch.add_u16(NFTA_QUEUE_NUM, 0);
       batch.add_u16(NFTA_QUEUE_TOTAL, 1);
@@ -176,9 +188,9 @@ int try_own_queue() {
   });
 }
 
-// Kernels without nft's own queue may have the one of iptables.
-int try_iptables_queue() {
-  return try_rule([](Batch& batch) {
+// Kernels without nft's own queue may have the one of iptables, which knows its own families only.
+int try_iptables_queue(uint8_t family) {
+  return try_rule(family, [](Batch& batch) {
     add_expression(batch, "target", [&] {
       batch.add_text(NFTA_TARGET_NAME, "NFQUEUE");
       batch.add_u32(NFTA_TARGET_REV, 0);
@@ -188,17 +200,23 @@ int try_iptables_queue() {
   });
 }
 
+int first_error(int one, int other) { return one != 0 ? one : other; }
+
 }  // namespace
 
 int probe_netfilter(NetfilterNeed need) {
   if (::unshare(CLONE_NEWNET) != 0) return errno;
   switch (need) {
     case NetfilterNeed::kTables:
-      return try_rule({});
+      return try_rule(NFPROTO_INET, {});
+    case NetfilterNeed::kReject:
+      return first_error(try_reject(NFT_REJECT_TCP_RST, 0),
+                         try_reject(NFT_REJECT_ICMPX_UNREACH, NFT_REJECT_ICMPX_ADMIN_PROHIBITED));
     case NetfilterNeed::kTproxy:
-      return try_tproxy();
+      return first_error(try_tproxy(NFPROTO_IPV4), try_tproxy(NFPROTO_IPV6));
     case NetfilterNeed::kQueue:
-      return try_own_queue() == 0 ? 0 : try_iptables_queue();
+      if (try_own_queue() == 0) return 0;
+      return first_error(try_iptables_queue(NFPROTO_IPV4), try_iptables_queue(NFPROTO_IPV6));
   }
   return EINVAL;
 }

@@ -86,6 +86,8 @@ int probe(Feature feature) {
       return probe_pidfd();
     case Feature::kNftables:
       return probe_netfilter(NetfilterNeed::kTables);
+    case Feature::kReject:
+      return probe_netfilter(NetfilterNeed::kReject);
     case Feature::kTproxy:
       return probe_netfilter(NetfilterNeed::kTproxy);
     case Feature::kQueue:

@@ -14,8 +14,9 @@ int probe(Feature feature);
 int probe_idmap(const std::string& directory);
 int probe_clone_into_cgroup(const std::string& cgroup2);
 
-enum class NetfilterNeed { kTables, kTproxy, kQueue };
-// Makes a rule of that kind in a new network namespace.
+// What the rules of a sandbox are made of (network/rule_sets.cc).
+enum class NetfilterNeed { kTables, kReject, kTproxy, kQueue };
+// Makes rules of that kind in a new network namespace.
 int probe_netfilter(NetfilterNeed need);
 
 }  // namespace alcove::doctor

@@ -24,6 +24,7 @@ enum class Feature {
   kSeccomp,
   kPidfd,
   kNftables,
+  kReject,
   kTproxy,
   kQueue,
 };

@@ -39,6 +39,17 @@ Result<void> sync_file_system(const std::string& path) {
   return {};
 }
 
+// Also one that is there: older versions made it open to everybody.
+Result<void> make_closed_directory(const std::string& path) {
+  ALCOVE_TRY(make_directories(path, 0700));
+  struct stat st{};
+  if (::stat(path.c_str(), &st) != 0) return fail_errno(errno, cat("stat ", path));
+  if ((st.st_mode & 07777) != 0700 && ::chmod(path.c_str(), 0700) != 0) {
+    return fail_errno(errno, cat("chmod ", path));
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_layer_hash(std::string_view text) {
@@ -53,7 +64,7 @@ LayerStage::~LayerStage() {
 }
 
 Result<LayerStore> LayerStore::open(const std::string& dir) {
-  ALCOVE_TRY(make_directories(dir, 0700));
+  ALCOVE_TRY(make_closed_directory(dir));
   LayerStore store(dir);
   ALCOVE_TRY(make_directories(store.stages_dir(), 0700));
   ALCOVE_TRY(store.sweep_stages());

@@ -43,7 +43,8 @@ class LayerStage {
 // and safe between processes.
 class LayerStore {
  public:
-  // Makes the directory if need be and removes stages that a crash left behind.
+  // Makes the directory if need be, closes one that is open to others and removes stages that a
+  // crash left behind.
   static Result<LayerStore> open(const std::string& dir);
 
   std::string path(const LayerHash& hash) const;

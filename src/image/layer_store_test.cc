@@ -50,6 +50,13 @@ TEST(LayerStore, CommitsAStageUnderItsHash) {
   EXPECT_THAT(stages_in(dir), IsEmpty());
 }
 
+TEST(LayerStore, ClosesADirectoryThatWasOpenToOthers) {
+  const TempDir dir;
+  ASSERT_TRUE(make_directories(dir / "layers", 0755));
+  ASSERT_TRUE(LayerStore::open(dir / "layers"));
+  EXPECT_EQ(stat_of(dir / "layers").st_mode & 07777, 0700u);
+}
+
 TEST(LayerStore, KeepsTheFirstOfTwoCommits) {
   TempDir dir;
   auto store = LayerStore::open(dir.path());

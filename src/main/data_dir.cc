@@ -70,7 +70,8 @@ Result<DataDir> DataDir::open(const std::string& given) {
                     ": stop it (`./dev down`) or name another --data-dir"));
   }
   ALCOVE_TRY(check_version(path));
-  for (const char* child : {"layers", "agents", "log"}) {
+  // Not "layers": LayerStore makes it, closed to others.
+  for (const char* child : {"agents", "log"}) {
     fs::create_directories(path + "/" + child, error);
     if (error) return fail_errno(error.value(), cat("make ", path, "/", child));
   }

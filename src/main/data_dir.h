@@ -20,7 +20,6 @@ class DataDir {
 
   const std::string& path() const { return path_; }
   std::string database() const { return path_ + "/alcove.db"; }
-  std::string layers() const { return path_ + "/layers"; }
   std::string agents() const { return path_ + "/agents"; }
   std::string ca_bundle() const { return path_ + "/ca-certificates.crt"; }
   std::string tls() const { return path_ + "/tls"; }

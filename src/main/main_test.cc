@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/strings.h"
+#include "image/layer_store.h"
 #include "image/testing/temp_dir.h"
 #include "main/ca_bundle.h"
 #include "main/client_settings.h"
@@ -18,6 +19,7 @@
 #include "main/listen_address.h"
 #include "main/request_count.h"
 #include "main/tls_domain.h"
+#include "store/store.h"
 #include "store/testing/memory_store.h"
 
 namespace alcove {
@@ -46,12 +48,26 @@ TEST(DataDir, IsMadeAndLockedAgainstASecondServer) {
     const auto first = DataDir::open(dir / "data");
     ASSERT_TRUE(first) << first.error().message();
     EXPECT_EQ(content_of(dir / "data/version"), "1\n");
-    EXPECT_TRUE(std::filesystem::is_directory(first->layers()));
+    EXPECT_TRUE(std::filesystem::is_directory(first->agents()));
     const auto second = DataDir::open(dir / "data");
     ASSERT_FALSE(second);
     EXPECT_NE(second.error().message().find("another alcove server"), std::string::npos);
   }
   EXPECT_TRUE(DataDir::open(dir / "data"));
+}
+
+// Layers hold setuid programs of the host's root, the database holds keys.
+TEST(DataDir, IsClosedToOtherUsersWhereItMatters) {
+  const image::TempDir dir;
+  const auto data = DataDir::open(dir.path());
+  ASSERT_TRUE(data) << data.error().message();
+  ASSERT_TRUE(image::LayerStore::open(dir / "layers"));
+  ASSERT_TRUE(store::open_sqlite_store(data->database()));
+  for (const std::string& path : {dir / "layers", data->database(), dir / "lock"}) {
+    struct stat status{};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0) << path;
+    EXPECT_EQ(status.st_mode & 077, 0u) << path;
+  }
 }
 
 TEST(DataDir, OfANewerVersionIsRefusedWithTheRemedy) {

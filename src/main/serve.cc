@@ -142,7 +142,7 @@ struct Foundation {
                                       .agents = agents,
                                       .tokens = node::TokenMaker(std::move(seed))},
         std::move(programs));
-    return node->adopt_existing();
+    return {};
   }
 
   DataDir data_dir;
@@ -236,6 +236,12 @@ Result<void> serve(const ServeOptions& options) {
   ALCOVE_TRY(base.open({.layers_dir = options.layers_dir,
                         .pool_size = options.pool_size_bytes,
                         .resolvers = options.resolvers}));
+  const api::Settings settings{.domain = domain.authority()};
+  // Without it, repeats of such creates are told that nobody knows.
+  if (auto settled = api::settle_interrupted_creates(*base.store, settings); !settled) {
+    log_error(cat("settle creates that were cut short: ", settled.error().message()));
+  }
+  ALCOVE_TRY(base.node->adopt_existing());
 
   api::KeyRing keys(*base.store, *base.store_pool);
   api::TemplateCatalog catalog;
@@ -284,7 +290,7 @@ Result<void> serve(const ServeOptions& options) {
                 .readiness = readiness,
                 .store = *base.store,
                 .store_pool = *base.store_pool,
-                .settings = {.domain = domain.authority()}});
+                .settings = settings});
   gateway::GatewayOptions gateway_options;
   gateway_options.clock = &base.clock;
   gateway_options.descriptor_limit = static_cast<int>(descriptors - descriptors / kOwnPart);
@@ -357,6 +363,7 @@ Result<void> end_all(const std::string& path) {
   {
     Foundation base(std::move(data_dir));
     ALCOVE_TRY(base.open({}));
+    ALCOVE_TRY(base.node->adopt_existing());
     relay = base.relay;
     base.node->end_all();
   }

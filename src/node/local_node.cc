@@ -168,8 +168,7 @@ Task<Result<LiveSandboxPtr>> LocalNode::create(CreateRequest request) {
   ALCOVE_CO_TRY_ASSIGN(const BuildImage image,
                        decode_build_image(request.template_record.build_json));
   ALCOVE_CO_TRY(check_disk_space());
-  const SandboxId id = make_sandbox_id();
-  ALCOVE_CO_TRY_ASSIGN(SandboxPtr sandbox, co_await boot(id, request, image));
+  ALCOVE_CO_TRY_ASSIGN(SandboxPtr sandbox, co_await boot(request.id, request, image));
 
   auto stored = co_await deps_.store_pool.run(
       [this, sandbox] { return deps_.store.put_sandbox(sandbox->record()); });

@@ -57,6 +57,7 @@ void Meter::run() {
 
 void Meter::measure_due(Steady::time_point now) {
   ++round_;
+  round_began_ = Steady::now();
   for (const std::shared_ptr<RunningSandbox>& sandbox : list_()) {
     const auto [at, fresh] = turns_.try_emplace(sandbox->record().id);
     Turn& turn = at->second;
@@ -80,7 +81,10 @@ void Meter::measure(RunningSandbox& sandbox, Turn& turn, Steady::time_point now)
   }
   // Fails for one that is just being removed.
   const auto usage = sandbox.machine().usage();
-  if (usage) sandbox.add_measurement(clock_.now(), *usage, turn.disk_bytes);
+  if (!usage) return;
+  // The round may be at it for a while.
+  const Steady::time_point at = now + (Steady::now() - round_began_);
+  sandbox.add_measurement({.wall = clock_.now(), .steady = at}, *usage, turn.disk_bytes);
 }
 
 }  // namespace alcove::node

@@ -55,6 +55,7 @@ class Meter {
   const Clock& clock_;
   std::unordered_map<SandboxId, Turn> turns_;
   uint64_t round_ = 0;
+  std::chrono::steady_clock::time_point round_began_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

@@ -103,6 +103,16 @@ TEST_F(MeterTest, OldSandboxesFoundAtOnceAreSpread) {
   EXPECT_LT(most, 50u);
 }
 
+TEST_F(MeterTest, GoesOnWhenTheClockIsSetBack) {
+  const auto sandbox = add("i1");
+  advance(1s);
+  advance(5s);
+  clock_.advance(-1h);
+  advance(5s);
+  EXPECT_EQ(count(sandbox), 3u);
+  EXPECT_LE(sandbox->last_measurement()->time, clock_.now());
+}
+
 TEST_F(MeterTest, AFailureSkipsOneMeasurement) {
   const auto sandbox = add("i1");
   driver_.state->usage = fail(Code::kNotFound, "no such cgroup");

@@ -60,6 +60,8 @@ using LiveSandboxPtr = std::shared_ptr<LiveSandbox>;
 
 // What a create asks for, already checked by the API.
 struct CreateRequest {
+  // For callers that have to write it down first.
+  SandboxId id = make_sandbox_id();
   TeamId team;
   store::Template template_record;
   std::chrono::seconds timeout{300};

@@ -59,10 +59,10 @@ void RunningSandbox::forget_end(uint64_t registration) {
   on_end_.erase(registration);
 }
 
-void RunningSandbox::add_measurement(WallTime time, const sandbox::Usage& usage,
-                                     uint64_t disk_used_bytes) {
+void RunningSandbox::add_measurement(const UsageHistory::Moment& moment,
+                                     const sandbox::Usage& usage, uint64_t disk_used_bytes) {
   const std::lock_guard lock(records_mutex_);
-  history_.add(time, usage, disk_used_bytes);
+  history_.add(moment, usage, disk_used_bytes);
 }
 
 std::vector<Measurement> RunningSandbox::measurements(WallTime from, WallTime until) const {

@@ -43,7 +43,8 @@ class RunningSandbox final : public LiveSandbox {
   void set_end(End end);
   // Held while the end is changed and stored, so that both agree.
   std::mutex& end_mutex() { return end_mutex_; }
-  void add_measurement(WallTime time, const sandbox::Usage& usage, uint64_t disk_used_bytes);
+  void add_measurement(const UsageHistory::Moment& moment, const sandbox::Usage& usage,
+                       uint64_t disk_used_bytes);
   // A line of the log that this server adds; the last ones are kept.
   void note(LogEntry entry);
   Log notes() const;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "node/clock_mark.h"
+
 namespace alcove::node {
 namespace {
 
@@ -34,11 +36,17 @@ uint32_t to_kib(uint64_t bytes) {
 
 }  // namespace
 
-void UsageHistory::add(WallTime time, const sandbox::Usage& usage, uint64_t disk_used_bytes) {
-  const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(time - birth_).count();
+void UsageHistory::add(const Moment& moment, const sandbox::Usage& usage,
+                       uint64_t disk_used_bytes) {
+  // A clock that was set back before the first measurement makes the sandbox one that is just born.
+  if (!steady_birth_) steady_birth_ = moment.steady - std::max(moment.wall - birth_, 0us);
+  const auto since = moment.steady - *steady_birth_;
+  const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
   const std::deque<Point>& newest = tiers_.front().points;
   const int64_t last = newest.empty() ? 0 : newest.back().milliseconds;
   if (age <= last || age > std::numeric_limits<uint32_t>::max()) return;
+  const WallTime birth = moment.wall - std::chrono::duration_cast<WallTime::duration>(since);
+  if (std::chrono::abs(birth - birth_) >= kSmallestClockStep) birth_ = birth;
   const uint64_t cache = std::min(usage.memory_cache_bytes, usage.memory_bytes);
   add_to_tier(0, {.milliseconds = static_cast<uint32_t>(age),
                   .cpu_ticks = static_cast<uint32_t>(usage.cpu_microseconds / 100),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -25,8 +26,14 @@ class UsageHistory {
   // `birth` is when the sandbox had used nothing yet.
   UsageHistory(WallTime birth, uint32_t cpu_count) : birth_(birth), cpu_count_(cpu_count) {}
 
-  // `usage` counts from the birth. Times must increase; one that does not is dropped.
-  void add(WallTime time, const sandbox::Usage& usage, uint64_t disk_used_bytes);
+  // One moment by both clocks.
+  struct Moment {
+    WallTime wall;
+    std::chrono::steady_clock::time_point steady;
+  };
+  // `usage` counts from the birth. Moments must increase by the steady clock; one that does not is
+  // dropped. When somebody sets the wall clock, the times of all measurements follow it.
+  void add(const Moment& moment, const sandbox::Usage& usage, uint64_t disk_used_bytes);
 
   // Oldest first, bounds included, thinned out by the length of the range (control-plane.md 4.8).
   // The CPU share of each is that of the time since the one before.
@@ -36,7 +43,7 @@ class UsageHistory {
  private:
   // 20 bytes: a thousand sandboxes have a million of them.
   struct Point {
-    uint32_t milliseconds = 0;  // since the birth
+    uint32_t milliseconds = 0;  // since the birth, by the steady clock
     uint32_t cpu_ticks = 0;     // of 100 us, since the birth; wraps around
     uint32_t memory_kib = 0;
     uint32_t cache_kib = 0;
@@ -54,7 +61,9 @@ class UsageHistory {
     return birth_ + std::chrono::milliseconds(point.milliseconds);
   }
 
+  // The same moment by both clocks; the steady one's is known from the first measurement on.
   WallTime birth_;
+  std::optional<std::chrono::steady_clock::time_point> steady_birth_;
   uint32_t cpu_count_;
   // The newest first.
   std::array<Tier, 3> tiers_;

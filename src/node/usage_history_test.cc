@@ -17,11 +17,18 @@ WallTime at(std::chrono::milliseconds age) {
   return kBirth + age;
 }
 
+const std::chrono::steady_clock::time_point kSteadyBirth(1000h);
+
+// With a wall clock that was set by so much after the birth.
+UsageHistory::Moment moment(std::chrono::milliseconds age, std::chrono::milliseconds set_by = 0ms) {
+  return {.wall = at(age + set_by), .steady = kSteadyBirth + age};
+}
+
 // One CPU busy all the time, measured every five seconds until `age`.
 UsageHistory busy_until(std::chrono::seconds age, uint32_t cpu_count) {
   UsageHistory history(kBirth, cpu_count);
   for (auto now = 5s; now <= age; now += 5s) {
-    history.add(at(now), {.cpu_microseconds = static_cast<uint64_t>(now / 1us)}, 0);
+    history.add(moment(now), {.cpu_microseconds = static_cast<uint64_t>(now / 1us)}, 0);
   }
   return history;
 }
@@ -35,7 +42,7 @@ TEST(UsageHistory, IsEmptyAtFirst) {
 TEST(UsageHistory, ShowsWhatWasAdded) {
   UsageHistory history(kBirth, 2);
   history.add(
-      at(1s),
+      moment(1s),
       {.memory_bytes = 100 * kMiB, .memory_cache_bytes = 30 * kMiB, .cpu_microseconds = 1'000'000},
       7 * kMiB);
   const auto first = history.last();
@@ -46,7 +53,7 @@ TEST(UsageHistory, ShowsWhatWasAdded) {
   EXPECT_EQ(first->disk_used_bytes, 7 * kMiB);
   // One of two CPUs since the birth.
   EXPECT_DOUBLE_EQ(first->cpu_used_percent, 50);
-  history.add(at(6s), {.cpu_microseconds = 1'500'000}, 0);
+  history.add(moment(6s), {.cpu_microseconds = 1'500'000}, 0);
   EXPECT_DOUBLE_EQ(history.last()->cpu_used_percent, 5);
   const auto both = history.between(WallTime::min(), WallTime::max());
   ASSERT_EQ(both.size(), 2u);
@@ -56,16 +63,53 @@ TEST(UsageHistory, ShowsWhatWasAdded) {
 
 TEST(UsageHistory, ClocksThatStepBackAndOddCountsDoNoHarm) {
   UsageHistory history(kBirth, 1);
-  history.add(at(-5s), {}, 0);
+  history.add(moment(-5s), {}, 0);
   EXPECT_FALSE(history.last());
-  history.add(at(10s), {.memory_bytes = 1, .memory_cache_bytes = 2}, UINT64_MAX);
-  history.add(at(10s), {}, 0);
-  history.add(at(9s), {}, 0);
+  history.add(moment(10s), {.memory_bytes = 1, .memory_cache_bytes = 2}, UINT64_MAX);
+  history.add(moment(10s), {}, 0);
+  history.add(moment(9s), {}, 0);
   ASSERT_EQ(history.between(WallTime::min(), WallTime::max()).size(), 1u);
   EXPECT_EQ(history.last()->memory_used_bytes, 0u);
   // More than all CPUs can: read a moment later than the time.
-  history.add(at(11s), {.cpu_microseconds = 1'010'000}, 0);
+  history.add(moment(11s), {.cpu_microseconds = 1'010'000}, 0);
   EXPECT_DOUBLE_EQ(history.last()->cpu_used_percent, 100);
+}
+
+TEST(UsageHistory, AClockThatIsSetMovesTheTimesAndLosesNothing) {
+  for (const auto step : {-1h, 1h}) {
+    UsageHistory history(kBirth, 1);
+    for (auto age = 5s; age <= 60s; age += 5s) {
+      const auto set_by = age > 30s ? step : 0h;
+      history.add(moment(age, set_by), {.cpu_microseconds = static_cast<uint64_t>(age / 1us)}, 0);
+      ASSERT_TRUE(history.last());
+      EXPECT_EQ(history.last()->time, at(age + set_by));
+      EXPECT_DOUBLE_EQ(history.last()->cpu_used_percent, 100);
+    }
+    const auto all = history.between(WallTime::min(), WallTime::max());
+    ASSERT_EQ(all.size(), 12u);
+    EXPECT_EQ(all.front().time, at(5s + step));
+    // What API clients ask for: the last minute of the clock as it is now.
+    EXPECT_EQ(history.between(at(step), at(60s + step)).size(), 12u);
+  }
+}
+
+TEST(UsageHistory, AClockThatWasSetBackBeforeTheFirstMeasurementDoesNoHarm) {
+  UsageHistory history(kBirth, 1);
+  for (auto age = 5s; age <= 60s; age += 5s) history.add(moment(age, -1h), {}, 0);
+  EXPECT_EQ(history.between(WallTime::min(), WallTime::max()).size(), 11u);
+  EXPECT_EQ(history.last()->time, at(60s - 1h));
+}
+
+TEST(UsageHistory, TimesStayWhileTheClockIsKeptRight) {
+  UsageHistory history(kBirth, 1);
+  history.add(moment(5s), {}, 0);
+  history.add(moment(10s, 20ms), {}, 0);
+  history.add(moment(15s, -20ms), {}, 0);
+  const auto all = history.between(WallTime::min(), WallTime::max());
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].time, at(5s));
+  EXPECT_EQ(all[1].time, at(10s));
+  EXPECT_EQ(all[2].time, at(15s));
 }
 
 TEST(UsageHistory, RangesIncludeTheirBounds) {

@@ -104,10 +104,16 @@ Result<void> ended_sandboxes(Database& database) {
   )sql");
 }
 
+Result<void> sandboxes_of_keyed_creates(Database& database) {
+  return database.execute(
+      "ALTER TABLE keyed_creates ADD COLUMN sandbox_id TEXT NOT NULL DEFAULT ''");
+}
+
 constexpr Migration kMigrations[] = {
     {"first tables", first_tables},
     {"keyed creates", keyed_creates},
     {"ended sandboxes", ended_sandboxes},
+    {"sandboxes of keyed creates", sandboxes_of_keyed_creates},
 };
 
 Result<void> check_owner(Database& database, const std::string& path) {

@@ -132,6 +132,17 @@ TEST_F(Migrations, OurFirstVersionKeepsItsDataUpToTheNewest) {
   EXPECT_EQ(number("SELECT count(*) FROM keyed_creates"), 0);
 }
 
+TEST_F(Migrations, KeyedCreatesOfOlderVersionsHaveNoSandbox) {
+  ASSERT_TRUE(run(migrations().first(3)));
+  {
+    auto database = Database::open(path_);
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(database->execute("INSERT INTO keyed_creates VALUES ('t1', 'k', 'f', 0, '', 5)"));
+  }
+  ASSERT_TRUE(run(migrations()));
+  EXPECT_EQ(number("SELECT count(*) FROM keyed_creates WHERE sandbox_id = ''"), 1);
+}
+
 TEST_F(Migrations, OurOwnStepsRunOnAnEmptyFile) {
   ASSERT_TRUE(run(migrations()));
   EXPECT_EQ(number("PRAGMA user_version"), static_cast<int64_t>(migrations().size()));

@@ -97,6 +97,8 @@ struct KeyedCreate {
   std::string key;
   // What was asked for, as a hash.
   std::string fingerprint;
+  // The one that it makes, chosen before anything is started. Empty in records of older versions.
+  SandboxId sandbox;
   // The body of the answer; absent: under way, or the server ended before it was known.
   std::optional<std::string> answer;
   WallTime begun_at;

@@ -51,6 +51,18 @@ Result<Sandbox> read_sandbox(const Statement& row) {
   return record;
 }
 
+// Of a row as the two queries below have it.
+KeyedCreate read_keyed_create(const Statement& row) {
+  KeyedCreate record{.team = TeamId(row.text(0)),
+                     .key = row.text(1),
+                     .fingerprint = row.text(2),
+                     .sandbox = SandboxId(row.text(3)),
+                     .answer = std::nullopt,
+                     .begun_at = time_from_column(row.number(6))};
+  if (row.number(4) != 0) record.answer = row.text(5);
+  return record;
+}
+
 // One connection behind a lock: SQLite has one writer anyway, and the calls are short.
 class SqliteStore final : public Store {
  public:
@@ -285,6 +297,20 @@ class SqliteStore final : public Store {
     return known;
   }
 
+  Result<std::vector<KeyedCreate>> list_unanswered_creates() override {
+    const std::lock_guard lock(mutex_);
+    ALCOVE_TRY_ASSIGN(
+        Statement row,
+        database_.prepare("SELECT team_id, key, fingerprint, sandbox_id, answered, answer, "
+                          "begun_at FROM keyed_creates WHERE answered = 0"));
+    std::vector<KeyedCreate> records;
+    for (;;) {
+      ALCOVE_TRY_ASSIGN(const bool more, row.step());
+      if (!more) return records;
+      records.push_back(read_keyed_create(row));
+    }
+  }
+
   Result<void> finish_keyed_create(const TeamId& team, std::string_view key,
                                    std::string_view answer) override {
     const std::lock_guard lock(mutex_);
@@ -376,30 +402,26 @@ class SqliteStore final : public Store {
 
   Result<std::optional<KeyedCreate>> find_keyed_create(const TeamId& team, const std::string& key) {
     ALCOVE_TRY_ASSIGN(Statement row,
-                      database_.prepare("SELECT fingerprint, answered, answer, begun_at "
-                                        "FROM keyed_creates WHERE team_id = ?1 AND key = ?2"));
+                      database_.prepare("SELECT team_id, key, fingerprint, sandbox_id, answered, "
+                                        "answer, begun_at FROM keyed_creates "
+                                        "WHERE team_id = ?1 AND key = ?2"));
     ALCOVE_TRY_ASSIGN(const bool found, row.bind(1, team.str()).bind(2, key).step());
     if (!found) return std::nullopt;
-    KeyedCreate record{.team = team,
-                       .key = key,
-                       .fingerprint = row.text(0),
-                       .answer = std::nullopt,
-                       .begun_at = time_from_column(row.number(3))};
-    if (row.number(1) != 0) record.answer = row.text(2);
-    return record;
+    return read_keyed_create(row);
   }
 
   Result<void> insert_keyed_create(const KeyedCreate& record) {
     ALCOVE_TRY_ASSIGN(
         Statement statement,
         database_.prepare("INSERT INTO keyed_creates (team_id, key, fingerprint, answered, "
-                          "answer, begun_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
+                          "answer, begun_at, sandbox_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
     return statement.bind(1, record.team.str())
         .bind(2, record.key)
         .bind(3, record.fingerprint)
         .bind(4, int64_t{record.answer.has_value()})
         .bind(5, record.answer ? std::string_view(*record.answer) : std::string_view(""))
         .bind(6, to_column(record.begun_at))
+        .bind(7, record.sandbox.str())
         .run();
   }
 

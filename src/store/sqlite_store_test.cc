@@ -65,6 +65,7 @@ TEST(SqliteStore, AKeyThatACrashLeftWithoutAnswerStaysClaimed) {
   const KeyedCreate record{.team = TeamId("t1"),
                            .key = "k",
                            .fingerprint = "asked",
+                           .sandbox = SandboxId("i1"),
                            .answer = std::nullopt,
                            .begun_at = {}};
   const pid_t child = fork();

@@ -54,6 +54,8 @@ class Store {
   // them, unchanged.
   virtual Result<std::optional<KeyedCreate>> begin_keyed_create(const KeyedCreate& record,
                                                                 WallTime forget_before) = 0;
+  // In no order.
+  virtual Result<std::vector<KeyedCreate>> list_unanswered_creates() = 0;
   // kNotFound if it was not begun.
   virtual Result<void> finish_keyed_create(const TeamId& team, std::string_view key,
                                            std::string_view answer) = 0;

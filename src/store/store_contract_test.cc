@@ -285,6 +285,7 @@ KeyedCreate make_keyed(const std::string& team, const std::string& key, WallTime
   return KeyedCreate{.team = TeamId(team),
                      .key = key,
                      .fingerprint = "asked",
+                     .sandbox = SandboxId("i1"),
                      .answer = std::nullopt,
                      .begun_at = begun_at};
 }
@@ -299,6 +300,7 @@ TEST_P(StoreContract, KeyOfACreateIsClaimedOnce) {
   EXPECT_EQ((*known)->team, TeamId("t1"));
   EXPECT_EQ((*known)->key, "k");
   EXPECT_EQ((*known)->fingerprint, "asked");
+  EXPECT_EQ((*known)->sandbox, SandboxId("i1"));
   EXPECT_EQ((*known)->answer, std::nullopt);
   EXPECT_EQ((*known)->begun_at, at(5));
 }
@@ -329,6 +331,23 @@ TEST_P(StoreContract, ReleasedKeyOfACreateIsFreeAgain) {
   ASSERT_TRUE(store_->release_keyed_create(TeamId("t1"), "k"));
   ASSERT_TRUE(store_->release_keyed_create(TeamId("t1"), "k"));
   EXPECT_FALSE(store_->begin_keyed_create(record, at(0)).value());
+}
+
+TEST_P(StoreContract, UnansweredCreatesAreListed) {
+  EXPECT_TRUE(store_->list_unanswered_creates().value().empty());
+  for (const char* key : {"answered", "open"}) {
+    ASSERT_TRUE(store_->begin_keyed_create(make_keyed("t1", key, at(5)), at(0)));
+  }
+  ASSERT_TRUE(store_->finish_keyed_create(TeamId("t1"), "answered", "answer"));
+  const auto listed = store_->list_unanswered_creates();
+  ASSERT_TRUE(listed);
+  ASSERT_EQ(listed->size(), 1u);
+  EXPECT_EQ(listed->front().team, TeamId("t1"));
+  EXPECT_EQ(listed->front().key, "open");
+  EXPECT_EQ(listed->front().fingerprint, "asked");
+  EXPECT_EQ(listed->front().sandbox, SandboxId("i1"));
+  EXPECT_EQ(listed->front().answer, std::nullopt);
+  EXPECT_EQ(listed->front().begun_at, at(5));
 }
 
 TEST_P(StoreContract, OldKeyedCreatesAreForgotten) {

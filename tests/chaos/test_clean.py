@@ -90,6 +90,31 @@ def test_data_goes_only_when_told(fresh_host):
     host.start()
 
 
+@pytest.mark.limit(120)
+def test_an_obstacle_does_not_stop_the_rest(fresh_host):
+    host = fresh_host
+    host.create()
+    host.kill_launcher()
+    host.kill()
+    abandoned = Path(tempfile.mkdtemp(prefix="alcove-test-", dir="/var/tmp"))
+    (abandoned / "owner").write_text(f"{_gone_pid()} 1\n")
+    with subprocess.Popen(["sleep", "1000"], cwd=host.data / "pool") as sleeper:
+        try:
+            done = subprocess.run([_ROOT / "dev", "clean", "--data-dir", host.data, "--data"], capture_output=True, text=True, timeout=100)
+        finally:
+            sleeper.kill()
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert re.search(rf"{host.data}/pool: .*\b{sleeper.pid} \(sleep\)", said), said
+    # Everything else is done, and what is in use is not deleted.
+    assert "1 sandboxes ended" in said and not abandoned.exists(), said
+    assert host.data.exists() and host.state().mounts
+    assert not host.state().processes and not host.state().cgroups
+    assert "1 file systems unmounted" in _clean("--data-dir", host.data)
+    _nothing_is_left(host)
+    host.start()
+
+
 def _gone_pid():
     process = subprocess.Popen(["true"])
     process.wait()

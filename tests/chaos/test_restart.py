@@ -22,6 +22,8 @@ from machine import launcher_of, processes_of_sandbox
 
 # A round of the long tests; the full tier asks for more.
 _ROUNDS = int(os.environ.get("ALCOVE_CHAOS_ROUNDS", "3"))
+# New ones in each round.
+_KEYS = 8
 _TICKING = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.1; done"
 
 
@@ -201,53 +203,103 @@ def _reachable(host):
         return False
 
 
+def _create_with(host, key):
+    return host.api("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 600}, headers={"Idempotency-Key": key})
+
+
 @pytest.mark.limit(180)
 def test_creates_with_a_key_that_are_repeated_during_kills(host):
     before = host.state()
-    keys = [f"chaos-{number}-{time.time_ns()}" for number in range(20)]
-    stop = threading.Event()
 
-    def repeat(key):
-        """The answers of one key, from the first try until there are no more kills."""
+    def repeat(key, killed):
+        """The answers of one key, from the first try to one of the server after the kill."""
         answers = []
-        while not stop.is_set() or not answers:
+        while True:
+            last = killed.is_set()
             try:
-                reply = host.api(
-                    "POST", "/v2/sandboxes", {"templateID": "base", "timeout": 600}, headers={"Idempotency-Key": key}
-                )
+                reply = _create_with(host, key)
             except (OSError, http.client.HTTPException, ValueError):
                 time.sleep(0.05)
                 continue
-            # Not ready yet, or the first one is still under way.
-            if reply.status in (409, 503):
+            # Not ready yet, or the first one is still under way. Nothing else may be said.
+            if reply.status == 503 or (reply.status == 409 and reply.json["error_code"] == "idempotency_in_progress"):
                 time.sleep(0.05)
                 continue
             assert reply.status == 201, (reply.status, reply.body)
             answers.append(reply.json["sandboxID"])
+            if last:
+                return answers
             time.sleep(0.1)
-        return answers
 
-    with concurrent.futures.ThreadPoolExecutor(len(keys)) as pool:
-        repeated = [pool.submit(repeat, key) for key in keys]
-        try:
-            for number in range(_ROUNDS):
-                time.sleep(random.Random(number).uniform(0.05, 0.6))
+    keys = []
+    answers = []
+    with concurrent.futures.ThreadPoolExecutor(_KEYS) as pool:
+        for number in range(_ROUNDS):
+            fresh = [f"chaos-{number}-{each}-{time.time_ns()}" for each in range(_KEYS)]
+            killed = threading.Event()
+            repeated = [pool.submit(repeat, key, killed) for key in fresh]
+            try:
+                # Every other kill is one in the middle of the first creates.
+                time.sleep(random.Random(number).uniform(*((0, 0.08), (0.05, 0.6))[number % 2]))
                 host.kill()
                 host.start()
-        finally:
-            stop.set()
-        answers = [each.result() for each in repeated]
+            finally:
+                killed.set()
+            keys += fresh
+            answers += [each.result() for each in repeated]
     assert [len(set(each)) for each in answers] == [1] * len(keys), answers
-    assert sum(len(each) for each in answers) > len(keys), "no key was repeated"
-    ids = {each[0] for each in answers}
-    assert len(ids) == len(keys)
-    listed = host.listed()
-    assert listed >= ids
+    ids = [each[0] for each in answers]
+    assert len(set(ids)) == len(keys)
+    assert [_create_with(host, key).json["sandboxID"] for key in keys] == ids
+    # A create that was cut short has left the sandbox that its key is answered with, or nothing.
+    assert host.listed() == set(ids)
     _each(lambda name: _answers(host, name), ids)
-    # A create that was cut short has left a sandbox that works, or nothing.
-    assert host.state().sandboxes() == listed
+    assert host.state().sandboxes() == set(ids)
     host.kill_all()
     assert not host.settled(before).difference(before)
+
+
+def test_create_with_a_key_that_is_cut_short_before_its_record(host):
+    before = host.state()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        launcher = launcher_of(host.pid)
+        os.kill(launcher, signal.SIGSTOP)
+        try:
+            first = pool.submit(_create_with, host, "unrecorded")
+            deadline = time.monotonic() + 20
+            while not _keyed_creates(host, "key = 'unrecorded' AND answered = 0"):
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            host.kill()
+            assert first.exception() is not None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(launcher, signal.SIGCONT)
+    host.start()
+    reply = _create_with(host, "unrecorded")
+    assert reply.status == 201, reply.body
+    assert host.listed() == host.state().sandboxes() == {reply.json["sandboxID"]}
+    host.kill_all()
+    assert not host.settled(before).difference(before)
+
+
+def test_create_with_a_key_that_is_cut_short_after_its_record(host):
+    reply = _create_with(host, "recorded")
+    assert reply.status == 201
+    host.kill()
+    # As if the kill had come before the answer was kept.
+    with contextlib.closing(sqlite3.connect(host.data / "alcove.db", isolation_level=None)) as database:
+        database.execute("UPDATE keyed_creates SET answered = 0, answer = '' WHERE key = 'recorded'")
+    host.start()
+    again = _create_with(host, "recorded")
+    assert (again.status, again.body) == (201, reply.body)
+    assert host.listed() == {reply.json["sandboxID"]}
+    host.kill_all()
+
+
+def _keyed_creates(host, condition):
+    with contextlib.closing(sqlite3.connect(host.data / "alcove.db")) as database:
+        return database.execute(f"SELECT count(*) FROM keyed_creates WHERE {condition}").fetchone()[0]
 
 
 def _agent_of(box):
@@ -263,7 +315,8 @@ def _kept_programs(host):
 @pytest.mark.limit(120)
 def test_replaced_by_a_newer_program(fresh_host, newer_program):
     host = fresh_host
-    box, brief, soon = host.create(), host.create(timeout=2), host.create(timeout=6)
+    # The last one is still there when the next server is up, however busy the machine.
+    box, brief, soon = host.create(), host.create(timeout=2), host.create(timeout=20)
     handle = _begin(box, _TICKING)
     box.files.write("/tmp/kept", "as it was")
     traffic = host.create(network={"allow_public_traffic": False})
@@ -290,7 +343,7 @@ def test_replaced_by_a_newer_program(fresh_host, newer_program):
     assert {_agent_of(host.create())} == _kept_programs(host) - before
     assert _agent_of(box) == old_agent
     # Expiry goes on.
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 24
     while soon.is_running() and time.monotonic() < deadline:
         time.sleep(0.2)
     assert not soon.is_running()

@@ -372,26 +372,18 @@ def test_cp_to_a_full_disk_is_an_error(sandbox_id):
 # --- logs and metrics ---------------------------------------------------------------------------------------------
 
 
-def or_skip(*args):
-    done = alcove(*args)
-    if b"not available on this server yet" in done.stderr:
-        pytest.skip("the server has no such endpoint yet")
-    assert done.returncode == 0, done.stderr
-    return done.stdout.decode()
-
-
 def test_logs(sandbox_id, inside):
     inside("true")
-    lines = or_skip("sandbox", "logs", sandbox_id).splitlines()
+    lines = succeeded("sandbox", "logs", sandbox_id).splitlines()
     assert lines and all(re.match(r"\d{4}-\d\d-\d\dT\S+Z  [A-Z]+ +\S", line) for line in lines)
-    entries = [json.loads(line) for line in or_skip("sandbox", "logs", "--json", sandbox_id).splitlines()]
+    entries = [json.loads(line) for line in succeeded("sandbox", "logs", "--json", sandbox_id).splitlines()]
     assert len(entries) >= len(lines) and {"timestamp", "level", "message", "fields"} <= entries[0].keys()
 
 
 def test_metrics(sandbox_id):
-    or_skip("sandbox", "metrics", sandbox_id)
-    assert eventually(lambda: or_skip("sandbox", "metrics", "--json", sandbox_id), within=30)
-    header, *lines = or_skip("sandbox", "metrics", "-n", "1", sandbox_id).splitlines()
+    succeeded("sandbox", "metrics", sandbox_id)
+    assert eventually(lambda: succeeded("sandbox", "metrics", "--json", sandbox_id), within=30)
+    header, *lines = succeeded("sandbox", "metrics", "-n", "1", sandbox_id).splitlines()
     assert header.split() == ["TIME", "CPU", "MEMORY", "CACHE", "DISK"]
     assert len(lines) == 1 and "%" in lines[0]
 

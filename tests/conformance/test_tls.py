@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from harness import BY_DOMAIN, DATA_DIR, request, server_pid
+from hostile import drain
 
 pytestmark = [
     pytest.mark.wire,
@@ -174,14 +175,6 @@ def _hello(name=_API):
     return outgoing.read()
 
 
-def _until_closed(connection):
-    received = b""
-    with contextlib.suppress(ConnectionResetError):
-        while piece := connection.recv(65536):
-            received += piece
-    return received
-
-
 def _assert_serves():
     assert request("GET", "/health").status == 200
     with _context().wrap_socket(_connect(), server_hostname=_API) as connection:
@@ -203,7 +196,7 @@ def test_garbage_is_refused(data):
     with _connect() as connection:
         with contextlib.suppress(ConnectionError):
             connection.sendall(data)
-        answer = _until_closed(connection)
+        answer = drain(connection)
     # An alert or nothing.
     assert answer == b"" or answer[0] == 0x15, answer[:100]
     _assert_serves()
@@ -221,7 +214,7 @@ def test_broken_records_after_the_handshake_end_the_connection():
             raw.sendall(outgoing.read())
             incoming.write(raw.recv(65536))
     raw.sendall(outgoing.read() + b"\x17\x03\x03\x00\x20" + bytes(32))
-    _until_closed(raw)
+    drain(raw)
     raw.close()
     _assert_serves()
 
@@ -252,7 +245,7 @@ def test_thousands_of_half_open_handshakes():
         grown = _private_memory(pid) - before
         started = time.monotonic()
         for connection in opened:
-            _until_closed(connection)
+            drain(connection)
         assert time.monotonic() - started < 60
     finally:
         for connection in opened:

@@ -10,16 +10,20 @@ import struct
 import time
 
 import pytest
-from harness import API_KEY, DATA_DIR, api, eventually
-from hostile import STREAM, Usage, call, dial, drain, error_of, statuses, to_agent
+from harness import API_KEY, BY_DOMAIN, DATA_DIR, api, eventually
+from hostile import STREAM, Usage, call, dial, dial_tls, drain, error_of, statuses, to_agent
 from streams import envelope
 
 pytestmark = pytest.mark.usefixtures("server_is_unharmed")
 
 
-@pytest.mark.parametrize("sent", [b"G", b"GET /health HTTP/1.1\r\n", b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: "], ids=repr)
-def test_head_that_never_ends_is_given_up(sent):
-    with dial(timeout=15) as connection:
+_needs_authority = pytest.mark.skipif("SSL_CERT_FILE" not in BY_DOMAIN, reason="needs a server with a local authority (ALCOVE_DATA)")
+_HEADS = (b"G", b"GET /health HTTP/1.1\r\n", b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+
+
+@pytest.mark.parametrize(("sent", "connect"), [*((head, dial) for head in _HEADS), pytest.param(_HEADS[-1], dial_tls, marks=_needs_authority)])
+def test_head_that_never_ends_is_given_up(sent, connect):
+    with connect(timeout=15) as connection:
         begin = time.monotonic()
         connection.sendall(sent)
         # A byte now and then does not buy more time.
@@ -171,8 +175,8 @@ def test_two_thousand_idle_connections():
     connections = []
     try:
         for number in range(2000):
-            connections.append(dial())
-            # Half of them began a request.
+            # A tenth of them by TLS. Half of each kind began a request.
+            connections.append(dial_tls() if number % 20 in (0, 1) and "SSL_CERT_FILE" in BY_DOMAIN else dial())
             if number % 2:
                 connections[-1].sendall(b"GET /health HTTP/1.1\r\nHost: ")
         assert api("GET", "/health").status == 200

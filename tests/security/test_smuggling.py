@@ -5,16 +5,14 @@ in a sandbox that records what it gets and answers what it likes. No request may
 way in, and nothing that a service sends may become the answer to a request of somebody else."""
 
 import json
-import socket
-import ssl
 import time
 import urllib.parse
 
 import pytest
 from e2b import Sandbox
-from harness import BY_DOMAIN, SANDBOX_URL, to_sandbox
+from harness import BY_DOMAIN, to_sandbox
+from hostile import dial, dial_tls, drain
 
-_ORIGIN = urllib.parse.urlsplit(SANDBOX_URL)
 _PORT = 8000
 
 # Port 8000 answers the request line /answer/<name> with the bytes that the name spells
@@ -124,24 +122,14 @@ def _path(box, path, port=_PORT):
 
 
 def _connect(wait):
-    peer = socket.create_connection((_ORIGIN.hostname, _ORIGIN.port), timeout=wait)
-    if _way["kind"] != "headers by TLS":
-        return peer
-    context = ssl.create_default_context(cafile=BY_DOMAIN["SSL_CERT_FILE"])
-    return context.wrap_socket(peer, server_hostname=f"api.{BY_DOMAIN['E2B_DOMAIN'].partition(':')[0]}")
+    return dial_tls(timeout=wait) if _way["kind"] == "headers by TLS" else dial(timeout=wait)
 
 
 def _exchange(data, wait=10):
     """Sends bytes as they are and returns all that comes until the server closes."""
     with _connect(wait) as peer:
         peer.sendall(data)
-        received = b""
-        try:
-            while piece := peer.recv(65536):
-                received += piece
-        except ConnectionResetError:
-            pass
-    return received
+        return drain(peer)
 
 
 # --- from the client ------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import console
 import leftovers
 import owners
 import serving
+from attempts import Attempts
 
 _TEST_DATA = Path("/var/tmp")
 _TEST_PREFIX = "alcove-test-"
@@ -23,39 +24,63 @@ _GRACE = 600
 def clean(data, *, with_data=False):
     if os.geteuid() != 0:
         raise console.DevError("clean needs root: it ends processes and unmounts")
+    attempts = Attempts()
     if data.exists():
-        _clean_one(data)
+        attempts.run(_clean_one, data)
     else:
         console.say(f"nothing at {data}")
+    with_data = with_data and data.exists() and not attempts.errors
     for abandoned in _abandoned_runs():
-        console.step(f"left by a test run that is gone: {abandoned}")
-        # With them go the mounts and devices of a machine that it made for itself.
-        for cgroup in filter(Path.is_dir, leftovers.test_cgroups(abandoned)):
-            leftovers.remove_cgroups(cgroup)
-            console.say(f"cgroup {cgroup} removed")
-        _clean_one(abandoned)
-        serving.remove_data(abandoned)
+        attempts.run(_remove_run, abandoned)
     for path in _abandoned_namespaces():
-        leftovers.remove_network_namespace(path)
-        console.say(f"network namespace {path.name} removed")
-    freed = leftovers.free_id_blocks()
+        attempts.run(_remove_namespace, path)
+    freed = attempts.run(leftovers.free_id_blocks)
     if freed:
         console.say(f"{freed} unused blocks of host ids freed")
-    if with_data and data.exists():
-        serving.remove_data(data)
-        console.say(f"{data} removed")
+    if with_data:
+        attempts.run(_remove_data, data)
+    attempts.finish()
+
+
+def _remove_run(abandoned):
+    console.step(f"left by a test run that is gone: {abandoned}")
+    attempts = Attempts()
+    # With them go the mounts and devices of a machine that it made for itself.
+    for cgroup in filter(Path.is_dir, leftovers.test_cgroups(abandoned)):
+        attempts.run(_remove_cgroups, cgroup)
+    attempts.run(_clean_one, abandoned)
+    attempts.finish()
+    serving.remove_data(abandoned)
+
+
+def _remove_cgroups(cgroup):
+    leftovers.remove_cgroups(cgroup)
+    console.say(f"cgroup {cgroup} removed")
+
+
+def _remove_namespace(path):
+    leftovers.remove_network_namespace(path)
+    console.say(f"network namespace {path.name} removed")
+
+
+def _remove_data(data):
+    serving.remove_data(data)
+    console.say(f"{data} removed")
 
 
 def _clean_one(data):
+    attempts = Attempts()
     steps = (
         ("processes ended", leftovers.end_processes),
         ("sandboxes ended", leftovers.end_sandboxes),
         ("file systems unmounted", lambda folder: len(leftovers.unmount(folder))),
         ("loop devices freed", lambda folder: len(leftovers.free_loops(folder))),
     )
-    done = [f"{count} {what}" for what, step in steps if (count := step(data.resolve()))]
+    done = [f"{count} {what}" for what, step in steps if (count := attempts.run(step, data.resolve()))]
     (data / "server.pid").unlink(missing_ok=True)
-    console.say(f"{data}: {', '.join(done) or 'nothing was left'}")
+    if done or not attempts.errors:
+        console.say(f"{data}: {', '.join(done) or 'nothing was left'}")
+    attempts.finish()
 
 
 def _abandoned_runs():
@@ -82,18 +107,17 @@ def _abandoned_namespaces():
 
 
 def _users(path):
-    """Processes that name the directory or have a file of it open."""
-    found = []
+    """Processes that name the directory or are in it."""
+    found = set(leftovers.users_below(path))
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            names = [(entry / "cmdline").read_bytes().decode(errors="replace")]
-            names += [os.readlink(handle) for handle in (entry / "fd").iterdir()]
+            command = (entry / "cmdline").read_bytes().decode(errors="replace")
         except OSError:
             continue
-        if any(str(path) in name for name in names):
-            found.append(int(entry.name))
+        if str(path) in command:
+            found.add(int(entry.name))
     return found
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import console
 import serving
+from attempts import Attempts
 
 _PATIENCE = 10
 _LOOP_CLR_FD = 0x4C01
@@ -43,8 +44,10 @@ def end_sandboxes(data):
     """Kills what runs in the directory's cgroups and removes them. Returns how many sandboxes."""
     bases = [base for base in _cgroup_bases(data) if base.is_dir()]
     names = {path.name for base in bases for path in base.iterdir() if path.is_dir()}
+    attempts = Attempts()
     for base in bases:
-        remove_cgroups(base)
+        attempts.run(remove_cgroups, base)
+    attempts.finish()
     return len(names)
 
 
@@ -69,9 +72,33 @@ def remove_cgroups(base):
 def unmount(data):
     """Unmounts all below the directory, innermost first. Returns the mount points."""
     points = serving.mounts_below(data)
+    attempts = Attempts()
+    busy = []
     for point in reversed(points):
-        _patiently(_umount, point)
+        # What holds another one is as busy.
+        if any(Path(other).is_relative_to(point) for other in busy):
+            continue
+        before = len(attempts.errors)
+        attempts.run(_unmount_one, point)
+        if len(attempts.errors) > before:
+            busy.append(point)
+    attempts.finish()
     return points
+
+
+def users_below(folder):
+    """The processes that are in the directory or have a file of it open, by id, with their names."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            links = [entry / "cwd", entry / "root", entry / "exe", *(entry / "fd").iterdir()]
+            if any(_leads_below(link, folder) for link in links):
+                found[int(entry.name)] = (entry / "comm").read_text().strip()
+        except OSError:
+            continue
+    return found
 
 
 def free_loops(data):
@@ -173,6 +200,21 @@ def _signal(pid, number):
         os.kill(pid, number)
     except ProcessLookupError:
         pass
+
+
+def _leads_below(link, folder):
+    try:
+        return Path(os.readlink(link)).is_relative_to(folder)
+    except OSError:
+        return False
+
+
+def _unmount_one(point):
+    try:
+        _patiently(_umount, point)
+    except console.DevError as error:
+        users = ", ".join(f"{pid} ({name})" for pid, name in sorted(users_below(point).items()))
+        raise console.DevError(f"{error}: in use by {users}; end them, then try again" if users else str(error)) from None
 
 
 def _umount(point):

@@ -24,6 +24,7 @@ import network_stage  # noqa: E402
 import paths  # noqa: E402
 import serving  # noqa: E402
 import testing  # noqa: E402
+from attempts import Attempts  # noqa: E402
 
 _INTRO = """\
 alcove's task runner.
@@ -173,9 +174,11 @@ def _down(options):
 
 
 def _clean(options):
-    for name in network_stage.remove_orphans():
+    attempts = Attempts()
+    for name in attempts.run(network_stage.remove_orphans) or ():
         console.say(f"{name} removed")
-    cleaning.clean(options.data_dir.absolute(), with_data=options.data)
+    attempts.run(lambda: cleaning.clean(options.data_dir.absolute(), with_data=options.data))
+    attempts.finish()
 
 
 def _lint(options):

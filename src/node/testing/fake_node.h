@@ -139,7 +139,7 @@ class FakeNode final : public Node {
     }
     if (create_error) co_return fail(*create_error);
     store::Sandbox record;
-    record.id = make_sandbox_id();
+    record.id = request.id;
     record.team = request.team;
     record.template_id = request.template_record.id;
     record.template_alias = request.template_record.name;

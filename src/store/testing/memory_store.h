@@ -160,6 +160,16 @@ class MemoryStore final : public Store {
     return at->second;
   }
 
+  Result<std::vector<KeyedCreate>> list_unanswered_creates() override {
+    ALCOVE_TRY(begin("list_unanswered_creates"));
+    const std::lock_guard lock(mutex_);
+    std::vector<KeyedCreate> records;
+    for (const auto& [id, record] : keyed_creates_) {
+      if (!record.answer) records.push_back(record);
+    }
+    return records;
+  }
+
   Result<void> finish_keyed_create(const TeamId& team, std::string_view key,
                                    std::string_view answer) override {
     ALCOVE_TRY(begin("finish_keyed_create"));
