@@ -3,9 +3,10 @@
 """Other templates than `base` (tests/templates): the agent runs in any Linux root, limits are a recipe's."""
 
 import base64
+import io
 
 import pytest
-from e2b import CommandExitException
+from e2b import CommandExitException, NotEnoughSpaceException
 from harness import api, eventually, got, raises, static_agent, to_sandbox
 from streams import envelope, messages_of
 
@@ -59,6 +60,21 @@ async def test_limits_are_the_recipes(make_from):
     assert await _out(sandbox, "awk '/MemTotal/ {print $2}' /proc/meminfo") == f"{4096 * 1024}\n"
     # 2,048 is the default; each of these is a process.
     assert await _out(sandbox, "for i in $(seq 2200); do sleep 20 & done; jobs -p | wc -l; kill $(jobs -p)") == "2200\n"
+
+
+@pytest.mark.limit(700)
+async def test_full_disk_is_said_to_be_full(make_from):
+    sandbox = await make_from("small-disk")
+    # Reserves instead of writing, so that it takes no time; the rest in small pieces.
+    fill = "i=0; for size in 64M 1M 16K; do while fallocate -l $size /tmp/fill-$((i+=1)); do :; done; done 2>&1; true"
+    await _out(sandbox, fill, timeout=50)
+    data = b"x" * (4 << 20)
+    for upload in (data, io.BytesIO(data)):
+        with raises(NotEnoughSpaceException, "not enough disk space"):
+            await got(sandbox.files.write("/tmp/more", upload))
+    await _out(sandbox, "rm -f /tmp/fill-* /tmp/more")
+    await got(sandbox.files.write("/tmp/more", data))
+    assert await _out(sandbox, "stat -c %s /tmp/more") == f"{len(data)}\n"
 
 
 @pytest.mark.limit(700)

@@ -19,7 +19,7 @@ PRESETS = ("asan", "tsan", "ubsan")
 _INSIDE = ("alcove-agent", "alcove-interpreter", "alcove-jail", "alcove-step")
 _HOST = ("alcove", "alcove-relay")
 # With the other two, programs inside need a root with a C library like the build's.
-_GLIBC_TEMPLATES = ("large", "debian-12")
+_GLIBC_TEMPLATES = ("large", "small-disk", "debian-12")
 _OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=1:quarantine_size_mb=16",
     "TSAN_OPTIONS": "history_size=4",

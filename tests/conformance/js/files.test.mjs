@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { before, test } from 'node:test'
-import { FileNotFoundError, FileType, InvalidArgumentError } from 'e2b'
-import { atLeast, create, rejects } from './support.mjs'
+import { FileNotFoundError, FileType, InvalidArgumentError, NotEnoughSpaceError } from 'e2b'
+import { atLeast, create, eventually, rejects } from './support.mjs'
 
 let sandbox
 before(async () => {
@@ -203,4 +203,18 @@ test('directories and links', async () => {
 test('a file whose size is not known', async () => {
   const id = await sandbox.files.read('/proc/sys/kernel/random/boot_id')
   assert.match(id, /^[0-9a-f-]{36}\n$/)
+})
+
+test('a full disk is said to be full', { timeout: 700_000 }, async () => {
+  // Built after `base`, while other tests run already.
+  let small
+  const made = async () => (small = await create({ template: 'small-disk' }).catch(() => undefined)) !== undefined
+  assert.ok(await eventually(made, 600_000))
+  // Reserves instead of writing, so that it takes no time; the rest in small pieces.
+  const fill = 'i=0; for size in 64M 1M 16K; do while fallocate -l $size /tmp/fill-$((i+=1)); do :; done; done 2>&1; true'
+  await small.commands.run(fill, { timeoutMs: 50_000 })
+  await rejects(small.files.write('/tmp/more', new Blob([new Uint8Array(4 << 20)])), NotEnoughSpaceError, 'not enough disk space')
+  await small.commands.run('rm -f /tmp/fill-* /tmp/more')
+  await small.files.write('/tmp/more', new Blob([bytes]))
+  assert.deepEqual(await small.files.read('/tmp/more', { format: 'bytes' }), bytes)
 })

@@ -16,9 +16,10 @@ export const installed = (name) => existsSync(`${process.env.ALCOVE_NODE_MODULES
 
 const made = []
 
-/** Creates a sandbox that ends with the test file. */
-export async function create(options = {}) {
-  const sandbox = await Sandbox.create({ timeoutMs: 120_000, ...options })
+/** Creates a sandbox that ends with the test file, of `base` or another template. */
+export async function create({ template, ...more } = {}) {
+  const options = { timeoutMs: 120_000, ...more }
+  const sandbox = await (template ? Sandbox.create(template, options) : Sandbox.create(options))
   made.push(sandbox)
   return sandbox
 }
