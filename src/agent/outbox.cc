@@ -14,6 +14,9 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
+// A stream that is silent for so long is no longer in a burst.
+constexpr std::chrono::milliseconds kBusy{200};
+
 bool deadline_passed(const connect::CallInfo& call) {
   return call.deadline && SteadyClock::now() >= *call.deadline;
 }
@@ -47,13 +50,16 @@ Task<void> send_all(connect::StreamWriter& writer, const connect::CallInfo& call
         co_return;
       }
       if (!co_await writer.send_framed(batch)) co_return;
-      outbox.sent(batch);
+      outbox.sent();
       quiet_since = SteadyClock::now();
       continue;
     }
+    const bool keeps_much = outbox.keeps_much(batch);
     auto wake_at = quiet_since + call.keepalive;
+    if (keeps_much) wake_at = std::min(wake_at, quiet_since + kBusy);
     if (call.deadline) wake_at = std::min(wake_at, *call.deadline);
     if (co_await outbox.wake.wait_until(wake_at) || deadline_passed(call)) continue;
+    if (keeps_much) outbox.release(batch);
     if (SteadyClock::now() < quiet_since + call.keepalive) continue;
     batch.clear();
     options.append_keepalive(call.codec, batch);

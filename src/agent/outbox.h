@@ -49,14 +49,19 @@ struct Outbox {
     std::swap(batch, pending);
     sending_ = batch.size();
   }
-  // A stream that is quiet keeps no large buffers: there may be thousands of them.
-  void sent(std::string& batch) {
+  void sent() {
     sending_ = 0;
     recount();
+  }
+  // Whether more memory is kept than a quiet stream should: there may be thousands of them.
+  bool keeps_much(const std::string& batch) const {
+    return batch.capacity() > kMostKept || pending.capacity() > kMostKept;
+  }
+  // Gives it back. Not after each batch: a stream that is busy would get it anew all the time.
+  void release(std::string& batch) {
     batch.clear();
-    if (!pending.empty()) return;
     for (std::string* buffer : {&batch, &pending}) {
-      if (buffer->capacity() > kMostKept) buffer->shrink_to_fit();
+      if (buffer->empty() && buffer->capacity() > kMostKept) buffer->shrink_to_fit();
     }
   }
   // Bytes in all outboxes of the program.

@@ -174,7 +174,7 @@ TEST_F(ProcessOutputTest, ManySlowSubscribersHoldUpWhatTheyListenTo) {
   for (const auto& subscriber : subscribers) {
     std::string batch;
     subscriber->take(batch);
-    subscriber->sent(batch);
+    subscriber->sent();
   }
   EXPECT_EQ(Outbox::total(), 0u);
   process->taken();
@@ -208,10 +208,14 @@ TEST_F(ProcessOutputTest, QuietStreamKeepsNoLargeBuffer) {
     // More comes while that is sent.
     outbox.pending.append(300'000, 'y');
     outbox.added();
-    outbox.sent(batch);
+    outbox.sent();
+    outbox.release(batch);
     EXPECT_EQ(outbox.pending.size(), 300'000u);
     outbox.take(batch);
-    outbox.sent(batch);
+    outbox.sent();
+    EXPECT_TRUE(outbox.keeps_much(batch));
+    outbox.release(batch);
+    EXPECT_FALSE(outbox.keeps_much(batch));
     EXPECT_LE(batch.capacity(), Outbox::kMostKept);
     EXPECT_LE(outbox.pending.capacity(), Outbox::kMostKept);
   }
