@@ -41,8 +41,8 @@ def table(generation="newest", **lists):
     return compat.table_of({generation: record(**lists)}, also=["GET /teams"])
 
 
-def compare(committed, shown, *, complete=True, everybody=True):
-    return compat.differences(committed, shown, complete=complete, everybody=everybody)
+def compare(committed, shown, *, whole=frozenset({"newest"}), everybody=frozenset({"newest"})):
+    return compat.differences(committed, shown, whole=whole, everybody=everybody)
 
 
 def test_states():
@@ -104,13 +104,22 @@ def test_method_that_is_gone():
 
 def test_part_of_a_run_may_show_less_but_not_more():
     nothing = {"returned": [], "refused": [], "answered": [], "turned_down": [], "differences": []}
-    assert compare(table(), table(**nothing), complete=False, everybody=False) == []
-    (text,) = compare(table(), table(returned=[*record().returned, (JS, "Sandbox.fork()", "")]), complete=False)
+    assert compare(table(), table(**nothing), whole=set()) == []
+    (text,) = compare(table(), table(returned=[*record().returned, (JS, "Sandbox.fork()", "")]), whole=set())
     assert text == f"{JS}: Sandbox.fork() with newest: the table says 'not tested', the run showed 'yes'"
     refused = table(refused=[*record().refused, (JS, "Sandbox.fork()", "", "fork is not available on this server yet.")])
-    assert len(compare(table(), refused, complete=False)) == 2
+    assert len(compare(table(), refused, whole=set())) == 2
 
 
 def test_whole_run_that_noted_nothing_fails():
     with pytest.raises(console.DevError):
-        compat.check({"2.45": record(), "newest": record(returned=[])}, complete=True, everybody=False)
+        compat.check({"2.45": record(), "newest": record(returned=[])}, whole={"2.45", "newest"}, everybody={"newest"})
+
+
+def test_notes_of_a_generation_that_ran_in_part_need_not_be_shown():
+    nothing = {"returned": [], "refused": [], "answered": [], "turned_down": [], "differences": []}
+    both = compat.table_of({"2.45": record(), "newest": record(differences=[])})
+    part = compat.table_of({"2.45": record(**nothing), "newest": record(differences=[])})
+    everybody = {"2.45", "newest"}
+    assert compare(both, part, whole={"newest"}, everybody=everybody) == []
+    assert len(compare(both, part, whole=everybody, everybody=everybody)) > 2

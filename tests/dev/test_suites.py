@@ -2,6 +2,7 @@
 # Copyright the alcove authors
 """What a generation of clients runs, in the tiers of `./dev test`."""
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -40,6 +41,17 @@ def test_each_tier_runs_more(marks_of):
     assert (marks_of("tls", quick=True), marks_of("plain", quick=True)) == ("smoke and not wire", None)
     assert (marks_of("tls"), marks_of("plain")) == ("smoke and not wire", "")
     assert (marks_of("tls", full=True), marks_of("plain", full=True)) == ("not wire", "")
+
+
+def test_the_page_of_compatibility_is_made_of_the_largest_suites():
+    older = dataclasses.replace(_GENERATION, suites={"tls": "smoke", "plain": "smoke"}, full_tier={"plain": "full"})
+    assert (older.shows_all(full=False), older.shows_all(full=True)) == (False, True)
+    # All of it by TLS too shows nothing new.
+    assert _GENERATION.shows_all(full=False)
+
+
+def test_the_last_two_generations_run_everything():
+    assert all(generation.suites_in(full=True)["plain"] == "full" for generation in clients.generations()[-2:])
 
 
 def test_the_last_generation_runs_everything_in_both_modes():

@@ -135,9 +135,7 @@ def is_conformance(stem):
 
 def suites(generation, mode, environ, *, quick=False, full=False, only=(), extra=()):
     """The Python and the Node suite of one generation in one mode, as (stage name, function that runs it)."""
-    suite = generation.suites.get(mode)
-    if full:
-        suite = generation.full_tier.get(mode, suite)
+    suite = generation.suites_in(full=full).get(mode)
     if not suite or (quick and mode != "tls"):
         return []
     if quick and suite == "full":

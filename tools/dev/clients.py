@@ -18,6 +18,9 @@ import paths
 # With the domain and its certificates alone, or by plain HTTP URLs.
 MODES = ("tls", "plain")
 
+# Suites, from the smallest to the largest.
+_SIZES = ("walk", "smoke", "full")
+
 _CLIENTS_FILE = paths.ROOT / "tests" / "clients.toml"
 
 
@@ -29,6 +32,15 @@ class Generation:
     suites: dict  # by mode, "plain" or "tls": "full", "smoke" or "walk"
     full_tier: dict  # the same, where the full tier runs something else
     skip: str  # why it is not run; empty: it is
+
+    def suites_in(self, *, full):
+        """By mode, of the full tier or of CI's."""
+        return self.suites | (self.full_tier if full else {})
+
+    def shows_all(self, *, full):
+        """Whether the tier runs a suite as large as any tier does."""
+        largest = lambda suites: max(map(_SIZES.index, suites.values()), default=0)  # noqa: E731
+        return largest(self.suites_in(full=full)) == largest(self.suites | self.full_tier)
 
     @property
     def python_version(self):

@@ -128,12 +128,11 @@ def _shown(endpoint):
     return endpoint.replace("{}", "{id}")
 
 
-def differences(committed, shown, *, complete, everybody):
-    """What the committed table does not say as the run showed it: a list of texts. A run that was
-    not `complete` may show less than the table says, never more; nor does one without `everybody`,
-    all generations, have to show all notes."""
+def differences(committed, shown, *, whole, everybody):
+    """What the committed table does not say as the run showed it: a list of texts. `whole` are the
+    generations of which everything ran: others may show less than the table says, never more. All
+    notes have to be shown only by whole runs of `everybody`."""
     found = []
-    generations = {generation for _, _, generation in shown.cells}
     for (section, row, generation), states in sorted(shown.cells.items()):
         known = committed.cells.get((section, row, generation))
         where = f"{section}: {row} with {generation}"
@@ -143,16 +142,15 @@ def differences(committed, shown, *, complete, everybody):
         for flavour, state in sorted(states.items()):
             said = known.get(flavour, known.get("", "not tested"))
             better = STATES.index(state) > STATES.index(said)
-            if better or (complete and state != said):
+            if better or (generation in whole and state != said):
                 found.append(f"{where}: the table says {said!r}, {flavour or 'the run'} showed {state!r}")
     for (section, row), texts in sorted(shown.notes.items()):
         for text in sorted(texts - committed.notes.get((section, row), set())):
             found.append(f"{section}: {row}: {text} is not in the table")
-    if complete:
-        for generation in sorted(generations):
-            for section, row, _ in sorted(committed.column(generation).keys() - shown.column(generation).keys()):
-                found.append(f"{section}: {row} with {generation}: is in the table, and not in the packages")
-    if complete and everybody:
+    for generation in sorted(whole):
+        for section, row, _ in sorted(committed.column(generation).keys() - shown.column(generation).keys()):
+            found.append(f"{section}: {row} with {generation}: is in the table, and not in the packages")
+    if whole >= everybody:
         for (section, row), texts in sorted(committed.notes.items()):
             for text in sorted(texts - shown.notes.get((section, row), set())):
                 found.append(f"{section}: {row}: {text} was not shown")
@@ -162,7 +160,7 @@ def differences(committed, shown, *, complete, everybody):
 def render(table, generations):
     lines = [MARK, "", "## Generations", "", "| generation | Python | npm | tested |", "|---|---|---|---|"]
     for generation in generations:
-        modes = ", ".join(f"{suite} by {mode}" for mode, suite in generation.suites.items())
+        modes = ", ".join(_tested(generation, mode) for mode in generation.suites)
         packages = [" ".join(f"`{pin}`" for pin in pins) for pins in (generation.python, generation.npm)]
         lines.append(f"| {generation.name} | {packages[0]} | {packages[1]} | {modes or f'no: {generation.skip}'} |")
     names = [generation.name for generation in generations if not generation.skip]
@@ -177,6 +175,11 @@ def render(table, generations):
         for (_, row), texts in sorted(entry for entry in table.notes.items() if entry[0][0] == section):
             lines.append(f"| {row} | {', '.join(sorted(texts))} |")
     return "\n".join(lines) + "\n"
+
+
+def _tested(generation, mode):
+    more = generation.full_tier.get(mode)
+    return f"{generation.suites[mode]} by {mode}" + (f" ({more} with `--full`)" if more else "")
 
 
 def _cell(states):
@@ -217,12 +220,12 @@ def _also():
         return tomllib.load(file)["endpoints"]
 
 
-def check(records, *, complete, everybody):
+def check(records, *, whole, everybody):
     """Compares a run with the committed page; the number of rows compared and the differences."""
     shown = table_of(records, _also())
-    if complete and not all(record.returned for record in records.values()):
+    if not all(records[name].returned for name in whole):
         raise console.DevError("the run noted no call of any client: nothing was compared")
-    return len(shown.cells) + len(shown.notes), differences(parse(PAGE.read_text()), shown, complete=complete, everybody=everybody)
+    return len(shown.cells) + len(shown.notes), differences(parse(PAGE.read_text()), shown, whole=whole, everybody=everybody)
 
 
 def write():

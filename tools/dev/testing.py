@@ -286,17 +286,19 @@ class Run:
                 for title, work in client_stages.suites(generation, mode, environ | {"ALCOVE_RECORD": notes}, **chosen):
                     passed &= self.stage(title, work)
             record.add_folder(notes)
-        if passed and self._is_complete():
+        if passed and self._is_whole(generation):
             record.keep(generation.name)
         return passed
 
-    def _is_complete(self):
-        """Whether the client tests run as they are, without anything left out."""
-        return not (self.plan.files or self.plan.pytest or self.plan.quick)
+    def _is_whole(self, generation):
+        """Whether all client tests run that the page of compatibility is made of."""
+        chosen = self.plan.files or self.plan.pytest or self.plan.quick
+        return not chosen and generation.shows_all(full=self.plan.full_load)
 
     def _compatibility(self, records):
-        everybody = {generation.name for generation in clients.generations() if not generation.skip}
-        rows, found = compat.check(records, complete=self._is_complete(), everybody=everybody == records.keys())
+        everybody = {generation.name: generation for generation in clients.generations() if not generation.skip}
+        whole = {name for name in records if self._is_whole(everybody[name])}
+        rows, found = compat.check(records, whole=whole, everybody=everybody.keys())
         for text in found:
             console.say(f"    {text}")
         if found:
