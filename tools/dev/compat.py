@@ -237,7 +237,7 @@ def write():
     missing = [name for name, record in records.items() if record is None]
     new = table_of({name: record for name, record in records.items() if record}, _also())
     for name in missing:
-        console.say(f"{name}: no whole run (`./dev test conformance --client {name}`), kept as it is")
+        console.say(f"{name}: no whole run (`./dev test --full conformance --client {name}`), kept as it is")
         new.cells |= old.column(name)
     if missing:
         for (section, row), texts in old.notes.items():
