@@ -14,12 +14,14 @@
 namespace alcove::interpreter {
 
 // One of the two pipes that a kernel's processes print into. What comes within a short time is one
-// event, and a line that is printed in pieces stays together if they come in a little longer one.
+// event, and a line that is printed in pieces stays together if they come in a longer one: Python's
+// print() writes the line break by itself, and a sandbox that has used up its share of the
+// processors stands still for up to 100 ms in between.
 class OutputPipe {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::milliseconds kMergeTime{20};
-  static constexpr std::chrono::milliseconds kPiecesTime{100};
+  static constexpr std::chrono::milliseconds kPiecesTime{180};
   static constexpr size_t kMaxEvent = 64 * 1024;
 
   OutputPipe(StreamOutput::Name name, net::FdStream stream)
