@@ -43,8 +43,8 @@ def test_two_hundred_sandboxes_and_then_none(host):
     # Connections of this test's client are the only ones that may be more.
     assert _eventually(lambda: usage_of(pid).descriptors < used.descriptors + 100), (used, during, usage_of(pid))
     assert usage_of(pid).memory < used.memory + (32 << 20), (used, during, usage_of(pid))
-    # Those of the pools, which were full before.
-    assert _eventually(lambda: usage_of(pid).networks <= used.networks), (used, during, usage_of(pid))
+    # Those of the pool, which is filled to 8 when half of it is gone: it may have had 3 fewer before.
+    assert _eventually(lambda: usage_of(pid).networks <= used.networks + 3), (used, during, usage_of(pid))
     assert usage_of(launcher_of(pid)).descriptors <= launcher.descriptors
     assert usage_of(launcher_of(pid)).memory < launcher.memory + (8 << 20)
     assert host.create().commands.run("echo again").stdout == "again\n"
